@@ -1,0 +1,100 @@
+# berth_module(NAME DEPS a b c): the targets of one folder under src/.
+#
+#   berth_<name>     static library of src/<name>/*.cpp (an INTERFACE library while there are none)
+#   <name>_test      GoogleTest program of src/<name>/*_test.cpp
+#   fuzz_<stem>      libFuzzer program of src/<name>/<stem>_fuzz.cpp       (BERTH_FUZZ)
+#   bench_<stem>     Google Benchmark program of src/<name>/<stem>_bench.cpp (BERTH_BENCH)
+#
+# A folder that does not exist yet yields an empty library, so that the arrows can be written first.
+
+# Flags that every target of berth is compiled and linked with.
+add_library(berth_flags INTERFACE)
+target_compile_features(berth_flags INTERFACE cxx_std_23)
+target_include_directories(berth_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor)
+if(BERTH_WERROR)
+  target_compile_options(berth_flags INTERFACE -Werror)
+endif()
+if(BERTH_ASSERTIONS)
+  target_compile_definitions(berth_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
+if(BERTH_SANITIZE)
+  set(sanitize -fsanitize=${BERTH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(berth_flags INTERFACE ${sanitize})
+  target_link_options(berth_flags INTERFACE ${sanitize})
+endif()
+if(BERTH_FUZZ)
+  # Coverage counters everywhere; the fuzzer's own main only in the fuzz programs.
+  target_compile_options(berth_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+function(berth_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT" "SOURCES;LINK")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE ${arg_LINK} berth_flags)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                             ${PROJECT_BINARY_DIR}/${arg_OUTPUT})
+endfunction()
+
+function(berth_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
+  set(folder ${PROJECT_SOURCE_DIR}/src/${name})
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB tests CONFIGURE_DEPENDS ${folder}/*_test.cpp)
+  file(GLOB fuzzers CONFIGURE_DEPENDS ${folder}/*_fuzz.cpp)
+  file(GLOB benches CONFIGURE_DEPENDS ${folder}/*_bench.cpp)
+  list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main[^/]*)\\.cpp$")
+
+  list(TRANSFORM arg_DEPS PREPEND berth_ OUTPUT_VARIABLE links)
+  set(library berth_${name})
+  if(sources)
+    add_library(${library} STATIC ${sources})
+    target_link_libraries(${library} PUBLIC ${links} berth_flags)
+  else()
+    add_library(${library} INTERFACE)
+    target_link_libraries(${library} INTERFACE ${links} berth_flags)
+  endif()
+
+  if(BERTH_TESTS AND tests)
+    berth_program(${name}_test OUTPUT tests SOURCES ${tests} LINK ${library} GTest::gmock
+                  GTest::gtest_main)
+    target_compile_definitions(${name}_test
+                               PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_test(NAME ${name}_test COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(
+      ${name}_test
+      PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT
+                 "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}_test.xml")
+  endif()
+
+  if(BERTH_FUZZ)
+    foreach(source IN LISTS fuzzers)
+      string(REGEX REPLACE "^.*/([^/]+)_fuzz\\.cpp$" "fuzz_\\1" target ${source})
+      berth_program(${target} OUTPUT fuzz SOURCES ${source} LINK ${library})
+      target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+
+  if(BERTH_BENCH)
+    foreach(source IN LISTS benches)
+      string(REGEX REPLACE "^.*/([^/]+)_bench\\.cpp$" "bench_\\1" target ${source})
+      berth_program(${target} OUTPUT bench SOURCES ${source} LINK ${library}
+                    benchmark::benchmark_main)
+      target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    endforeach()
+  endif()
+endfunction()
+
+# Reads cmake/modules.txt and calls berth_module for each line of it.
+function(berth_modules table)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
+  file(STRINGS ${table} lines REGEX "^[a-z]")
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^([a-z_]+):(.*)$")
+      message(FATAL_ERROR "${table}: cannot read \"${line}\"")
+    endif()
+    set(name ${CMAKE_MATCH_1})
+    separate_arguments(deps UNIX_COMMAND "${CMAKE_MATCH_2}")
+    berth_module(${name} DEPS ${deps})
+  endforeach()
+endfunction()
