@@ -63,7 +63,7 @@ function(berth_module name)
     add_test(NAME ${name}_test COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(
       ${name}_test
-      PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT
+      PROPERTIES LABELS unit ENVIRONMENT
                  "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}_test.xml")
   endif()
 

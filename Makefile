@@ -1,0 +1,82 @@
+# What one does with berth's tree. `make build`, `make run` and `make test` are all a newcomer needs;
+# CMakePresets.json has the configurations behind them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := build
+.NOTPARALLEL:
+.PHONY: deps build run test soak format tidy bench clean \
+        check-arrows check-format test-unit test-e2e test-asan test-fuzz fuzz-programs
+
+# Debian's Python: it is the one that has Debian's pytest.
+PYTHON := /usr/bin/python3
+JOBS ?= $(shell nproc)
+# Warnings are errors where nobody is there to read them.
+PRESET ?= $(if $(CI),ci,release)
+# Seconds for each fuzzer in `make soak`.
+SOAK_SECONDS ?= 600
+
+SOURCES = $(shell git ls-files --cached --others --exclude-standard 'src/*.cpp' 'src/*.h' 'cmake/*.cpp')
+
+deps:
+	@tools/install-packages
+
+build: deps
+	cmake --preset $(PRESET)
+	cmake --build --preset $(PRESET) -j $(JOBS)
+
+run: build
+	build/bin/berth explain --emulate 2x4:a100 examples/distinct-gpus.sh
+
+# Everything CI checks, cheapest first.
+test: deps check-arrows check-format build test-unit test-e2e test-asan test-fuzz
+	@tools/count-results
+
+check-arrows:
+	tools/check-arrows
+
+check-format: deps
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+
+test-unit: build
+	@rm -rf build/results
+	ctest --preset $(PRESET) -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
+
+test-e2e: build
+	@rm -f build/results/pytest.xml
+	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/pytest.xml tests
+
+test-asan: deps
+	@rm -rf build-asan/results
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+	ctest --preset asan -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
+
+fuzz-programs: deps
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+
+test-fuzz: fuzz-programs
+	tools/fuzz --seconds 3 --at-most 60
+
+# Hours rather than minutes: fuzzers for long, and property tests with many more rounds.
+soak: build fuzz-programs
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+	tools/fuzz --seconds $(SOAK_SECONDS)
+	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
+	BERTH_SOAK=1 ctest --preset asan --timeout 14400
+
+format: deps
+	clang-format-19 -i $(SOURCES)
+
+tidy: deps
+	cmake --preset asan
+	run-clang-tidy-19 -quiet -p build-asan -j $(JOBS) '$(CURDIR)/src/.*'
+
+bench: build
+	@for program in build/bench/bench_*; do \
+	  [ -x "$$program" ] || continue; echo "== $$program"; "$$program" || exit 1; done
+	@for script in bench/*.sh; do \
+	  [ -e "$$script" ] || continue; echo "== $$script"; bash "$$script" || exit 1; done
+
+clean:
+	rm -rf build build-debug build-asan build-tsan build-fuzz
