@@ -1,0 +1,62 @@
+#include "cluster/cluster.h"
+
+#include <algorithm>
+
+#include "base/natural.h"
+
+namespace berth::cluster {
+
+std::uint64_t Gres::total() const { return total_of(""); }
+
+std::uint64_t Gres::total_of(std::string_view type) const {
+  std::uint64_t sum = 0;
+  for (const Device& device : devices) {
+    if (type.empty() || device.type == type) sum += device.units;
+  }
+  return sum;
+}
+
+Bits Node::threads_of(const Bits& cores) const {
+  Bits threads;
+  cores.each([&](std::size_t core) {
+    for (std::uint32_t t = 0; t < threads_per_core; ++t) threads.set(core * threads_per_core + t);
+  });
+  return threads;
+}
+
+const Gres* Node::find_gres(std::string_view wanted) const {
+  const auto at = std::ranges::find(gres, wanted, &Gres::name);
+  return at == gres.end() ? nullptr : &*at;
+}
+
+bool Node::has_feature(std::string_view feature) const {
+  return std::ranges::find(features, feature) != features.end();
+}
+
+const Partition* Cluster::find_partition(std::string_view wanted) const {
+  const auto at = std::ranges::find(partitions, wanted, &Partition::name);
+  return at == partitions.end() ? nullptr : &*at;
+}
+
+const Partition* Cluster::default_partition() const {
+  const auto at = std::ranges::find(partitions, true, &Partition::is_default);
+  return at == partitions.end() ? nullptr : &*at;
+}
+
+std::optional<NodeIndex> Cluster::find_node(std::string_view wanted) const {
+  const auto at = by_name_.find(wanted);
+  if (at == by_name_.end()) return std::nullopt;
+  return at->second;
+}
+
+bool Cluster::knows_feature(std::string_view feature) const {
+  return std::ranges::any_of(nodes, [&](const Node& n) { return n.has_feature(feature); });
+}
+
+void Cluster::index_nodes() {
+  std::ranges::stable_sort(nodes, natural_less, &Node::name);
+  by_name_.clear();
+  for (NodeIndex i = 0; i < nodes.size(); ++i) by_name_.emplace(nodes[i].name, i);
+}
+
+}  // namespace berth::cluster

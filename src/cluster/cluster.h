@@ -1,0 +1,152 @@
+// What a cluster is made of: nodes with sockets, cores, threads, memory and generic resources;
+// partitions; and the few settings that change where jobs are placed. Values only: built by `site`
+// from a configuration, never changed by placement.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bits.h"
+
+namespace berth::cluster {
+
+/// Position of a node in Cluster::nodes. Nodes are kept in natural order of their names, and that
+/// order is the node index of every rule.
+using NodeIndex = std::uint32_t;
+
+/// One allocatable device of a node: a GPU, a NIC, or a pool that is only counted.
+struct Device {
+  std::string type;         // "" = untyped
+  Bits sockets;             // sockets its Cores= cover; empty = usable from any socket
+  std::uint64_t units = 1;  // 1 for a device file; shards/MPS units of a GPU; the count of a pool
+  int record = 0;           // which gres.conf line described it (several devices may share one)
+  std::vector<int> links;   // links[i] = links to device i of the same gres; empty = not known
+  std::string file;         // "/dev/nvidia0"; "" when not known
+
+  /// True when the device is near every socket of the node or has no Cores at all.
+  [[nodiscard]] bool any_socket(std::uint32_t node_sockets) const {
+    return sockets.empty() || sockets.count() == node_sockets;
+  }
+  [[nodiscard]] bool near(std::uint32_t socket) const {
+    return sockets.empty() || sockets.test(socket);
+  }
+};
+
+/// All devices of one name on one node, in device index order.
+struct Gres {
+  std::string name;             // "gpu", "shard", "mps", "nic", …
+  std::vector<Device> devices;  // for shard and mps: one entry for each GPU, same index
+  bool shares_gpu = false;      // shard, mps: units of the GPU of the same index
+  bool counted = false;         // no device files: units of one pool, no indices
+  bool given_explicitly = false;  // gres.conf Flags=explicit: --exclusive does not take it
+
+  [[nodiscard]] std::uint64_t total() const;
+  /// Units of devices of that type ("" = any).
+  [[nodiscard]] std::uint64_t total_of(std::string_view type) const;
+};
+
+struct Node {
+  std::string name;
+  std::uint32_t sockets = 1;
+  std::uint32_t cores_per_socket = 1;
+  std::uint32_t threads_per_core = 1;
+  std::uint64_t memory_mb = 1;
+  std::uint64_t tmp_disk_mb = 0;
+  std::uint32_t weight = 1;
+  std::vector<std::string> features;
+  std::vector<Gres> gres;
+  Bits reserved_cores;              // CoreSpecCount/CpuSpecList: never given to jobs
+  std::uint64_t reserved_memory_mb = 0;  // MemSpecLimit
+  bool usable = true;               // not DOWN/DRAIN/FUTURE
+  std::string state_reason;
+
+  [[nodiscard]] std::uint32_t cores() const { return sockets * cores_per_socket; }
+  [[nodiscard]] std::uint32_t cpus() const { return cores() * threads_per_core; }
+  [[nodiscard]] std::uint32_t socket_of(std::size_t core) const {
+    return static_cast<std::uint32_t>(core) / cores_per_socket;
+  }
+  [[nodiscard]] std::uint64_t usable_memory_mb() const {
+    return memory_mb - std::min(memory_mb, reserved_memory_mb);
+  }
+  /// All cores of a socket.
+  [[nodiscard]] Bits socket_cores(std::uint32_t socket) const {
+    return Bits::range(std::size_t{socket} * cores_per_socket,
+                       (std::size_t{socket} + 1) * cores_per_socket - 1);
+  }
+  /// All hardware threads (CPU ids, core × threads + thread) of a set of cores.
+  [[nodiscard]] Bits threads_of(const Bits& cores) const;
+  [[nodiscard]] const Gres* find_gres(std::string_view name) const;
+  [[nodiscard]] bool has_feature(std::string_view feature) const;
+};
+
+enum class PartitionState { up, down, drain, inactive };
+
+struct Partition {
+  std::string name;
+  std::vector<NodeIndex> nodes;  // ascending
+  bool is_default = false;
+  PartitionState state = PartitionState::up;
+  std::optional<std::uint32_t> max_time_minutes;      // unset = unlimited
+  std::optional<std::uint32_t> default_time_minutes;  // unset = max_time
+  std::uint32_t min_nodes = 0;
+  std::optional<std::uint32_t> max_nodes;
+  std::optional<std::uint32_t> max_cpus_per_node;
+  std::optional<std::uint64_t> def_mem_per_cpu_mb;
+  std::optional<std::uint64_t> def_mem_per_node_mb;
+  std::optional<std::uint64_t> def_mem_per_gpu_mb;
+  std::optional<std::uint64_t> max_mem_per_cpu_mb;
+  std::optional<std::uint64_t> max_mem_per_node_mb;
+  std::optional<std::uint32_t> def_cpu_per_gpu;
+  bool exclusive_nodes = false;  // Exclusive=NODE / OverSubscribe=EXCLUSIVE
+  bool least_loaded = false;     // LLN
+};
+
+enum class EnforcePartLimits { no, any, all };
+
+struct Settings {
+  std::vector<std::string> gres_types;  // GresTypes
+  std::optional<std::uint64_t> def_mem_per_cpu_mb;
+  std::optional<std::uint64_t> def_mem_per_node_mb;
+  std::optional<std::uint64_t> def_mem_per_gpu_mb;
+  std::optional<std::uint64_t> max_mem_per_cpu_mb;
+  std::optional<std::uint64_t> max_mem_per_node_mb;
+  std::optional<std::uint32_t> def_cpu_per_gpu;
+  bool memory_is_consumed = true;    // SelectTypeParameters has _Memory
+  bool enforce_binding_gres = false; // ENFORCE_BINDING_GRES
+  bool multiple_sharing_gres = false;  // MULTIPLE_SHARING_GRES_PJ
+  bool one_task_per_sharing = false;   // ONE_TASK_PER_SHARING_GRES
+  bool least_loaded_shares = false;    // LL_SHARED_GRES
+  bool core_default_dist_block = false;  // CR_CORE_DEFAULT_DIST_BLOCK
+  bool one_task_per_core = false;        // CR_ONE_TASK_PER_CORE
+  bool task_affinity = true;         // TaskPlugin has task/affinity
+  bool constrain_devices = false;    // task/cgroup and ConstrainDevices=yes: GPUs renumbered from 0
+  std::uint32_t max_tasks_per_node = 512;
+  std::uint32_t max_array_size = 1001;
+  EnforcePartLimits enforce_part_limits = EnforcePartLimits::no;
+  std::string mpi_default = "none";
+};
+
+struct Cluster {
+  std::string name = "cluster";
+  std::vector<Node> nodes;  // natural order of names
+  std::vector<Partition> partitions;
+  Settings settings;
+
+  [[nodiscard]] const Partition* find_partition(std::string_view name) const;
+  [[nodiscard]] const Partition* default_partition() const;
+  [[nodiscard]] std::optional<NodeIndex> find_node(std::string_view name) const;
+  [[nodiscard]] bool knows_feature(std::string_view feature) const;
+  /// Sorts nodes into natural order and makes the name lookup; call once after filling `nodes`.
+  /// Partition::nodes must be filled afterwards.
+  void index_nodes();
+
+ private:
+  std::map<std::string, NodeIndex, std::less<>> by_name_;
+};
+
+}  // namespace berth::cluster

@@ -1,0 +1,136 @@
+#include "cluster/usage.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace berth::cluster {
+namespace {
+
+void append(std::string& key, std::uint64_t value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void append(std::string& key, const Bits& bits) {
+  bits.each([&](std::size_t i) { append(key, i); });
+  append(key, ~std::uint64_t{0});
+}
+
+/// Everything about a node's hardware that placement reads.
+std::string hardware_key(const Node& node) {
+  std::string key;
+  append(key, node.sockets);
+  append(key, node.cores_per_socket);
+  append(key, node.threads_per_core);
+  append(key, node.memory_mb);
+  append(key, node.reserved_memory_mb);
+  append(key, node.reserved_cores);
+  for (const Gres& gres : node.gres) {
+    key += gres.name;
+    append(key, (gres.shares_gpu ? 4U : 0U) | (gres.counted ? 2U : 0U) |
+                    (gres.given_explicitly ? 1U : 0U));
+    for (const Device& device : gres.devices) {
+      key += device.type;
+      append(key, device.units);
+      append(key, device.sockets);
+      for (int links : device.links) append(key, static_cast<std::uint64_t>(links));
+      append(key, ~std::uint64_t{1});
+    }
+  }
+  return key;
+}
+
+}  // namespace
+
+Bits GresShare::devices() const {
+  Bits out;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (units[i] > 0) out.set(i);
+  }
+  return out;
+}
+
+std::uint64_t GresShare::total() const {
+  return std::accumulate(units.begin(), units.end(), std::uint64_t{0});
+}
+
+const GresShare* NodeShare::find(std::string_view name) const {
+  const auto at = std::ranges::find(gres, name, &GresShare::name);
+  return at == gres.end() ? nullptr : &*at;
+}
+
+Bits NodeShare::gpus() const {
+  Bits out;
+  for (std::string_view name : {"gpu", "shard", "mps"}) {
+    if (const GresShare* share = find(name)) out |= share->devices();
+  }
+  return out;
+}
+
+Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
+  nodes_.resize(cluster.nodes.size());
+  states_.resize(cluster.nodes.size());
+  hardware_class_.resize(cluster.nodes.size());
+  std::map<std::string, std::uint32_t> classes;
+  for (NodeIndex i = 0; i < nodes_.size(); ++i) {
+    const Node& node = cluster.nodes[i];
+    for (const Gres& gres : node.gres) nodes_[i].gres.emplace_back(gres.devices.size(), 0);
+    const auto next = static_cast<std::uint32_t>(classes.size());
+    hardware_class_[i] = classes.emplace(hardware_key(node), next).first->second;
+    refresh_state(i);
+  }
+}
+
+void Usage::refresh_state(NodeIndex node) {
+  const NodeUsage& usage = nodes_[node];
+  std::string key;
+  append(key, hardware_class_[node]);
+  append(key, usage.memory_mb);
+  append(key, (usage.closed ? 2U : 0U) | (usage.jobs > 0 ? 1U : 0U));
+  append(key, usage.cores);
+  for (const auto& devices : usage.gres) {
+    for (std::uint64_t units : devices) append(key, units);
+  }
+  const auto [at, added] = state_ids_.emplace(std::move(key), state_count_);
+  if (added) ++state_count_;
+  states_[node] = at->second;
+}
+
+void Usage::change(const Allocation& allocation, bool taking) {
+  for (const NodeShare& share : allocation.nodes) {
+    NodeUsage& usage = nodes_[share.node];
+    const Node& node = cluster_->nodes[share.node];
+    if (taking) {
+      assert(!usage.cores.intersects(share.cores));
+      usage.cores |= share.cores;
+      usage.memory_mb += share.memory_mb;
+      ++usage.jobs;
+      usage.closed = usage.closed || allocation.whole_nodes;
+    } else {
+      assert(usage.cores.contains(share.cores) && usage.memory_mb >= share.memory_mb);
+      usage.cores -= share.cores;
+      usage.memory_mb -= share.memory_mb;
+      --usage.jobs;
+      if (allocation.whole_nodes) usage.closed = false;
+    }
+    for (const GresShare& gres : share.gres) {
+      const auto position = static_cast<std::size_t>(node.find_gres(gres.name) - node.gres.data());
+      for (std::size_t i = 0; i < gres.units.size(); ++i) {
+        std::uint64_t& taken = usage.gres[position][i];
+        if (taking) {
+          assert(taken + gres.units[i] <= node.gres[position].devices[i].units);
+          taken += gres.units[i];
+        } else {
+          assert(taken >= gres.units[i]);
+          taken -= gres.units[i];
+        }
+      }
+    }
+    refresh_state(share.node);
+  }
+}
+
+void Usage::take(const Allocation& allocation) { change(allocation, true); }
+void Usage::release(const Allocation& allocation) { change(allocation, false); }
+
+}  // namespace berth::cluster

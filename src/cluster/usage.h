@@ -1,0 +1,78 @@
+// What is taken on a cluster, and the allocation that takes it. Taking and releasing are exact
+// inverses; taking what is not free is a broken invariant.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+
+namespace berth::cluster {
+
+/// Units taken of each device of one gres on one node.
+struct GresShare {
+  std::string name;                    // "gpu"
+  std::vector<std::uint64_t> units;    // by device index; 0 = not taken
+  [[nodiscard]] Bits devices() const;  // indices with units > 0
+  [[nodiscard]] std::uint64_t total() const;
+};
+
+/// What a job (or a step) holds on one node.
+struct NodeShare {
+  NodeIndex node = 0;
+  Bits cores;                      // whole cores
+  std::uint32_t cpus = 0;          // hardware threads of these cores (what is charged)
+  std::uint32_t usable_cpus = 0;   // those a task may use (--threads-per-core lowers it)
+  std::uint32_t tasks = 0;         // tasks the job's layout counts here
+  std::uint64_t memory_mb = 0;
+  std::vector<GresShare> gres;     // only those taken
+
+  [[nodiscard]] const GresShare* find(std::string_view name) const;
+  /// Indices of the GPUs in use here: whole ones, and those that carry the job's shards or MPS.
+  [[nodiscard]] Bits gpus() const;
+};
+
+struct Allocation {
+  std::vector<NodeShare> nodes;  // ascending node index
+  bool whole_nodes = false;      // --exclusive: closed to all others
+};
+
+/// What is taken on one node by all jobs.
+struct NodeUsage {
+  Bits cores;
+  std::uint64_t memory_mb = 0;
+  std::uint32_t jobs = 0;
+  bool closed = false;                            // held by an exclusive job
+  std::vector<std::vector<std::uint64_t>> gres;   // [gres position of the node][device]
+
+  [[nodiscard]] bool idle() const { return jobs == 0; }
+};
+
+class Usage {
+ public:
+  explicit Usage(const Cluster& cluster);
+
+  [[nodiscard]] const NodeUsage& at(NodeIndex node) const { return nodes_[node]; }
+  /// Nodes with the same value have the same hardware and the same things taken, so one
+  /// examination answers for all of them.
+  [[nodiscard]] std::uint32_t state_of(NodeIndex node) const { return states_[node]; }
+  [[nodiscard]] std::uint32_t state_count() const { return state_count_; }
+
+  void take(const Allocation& allocation);
+  void release(const Allocation& allocation);
+
+ private:
+  void change(const Allocation& allocation, bool taking);
+  void refresh_state(NodeIndex node);
+
+  const Cluster* cluster_;
+  std::vector<NodeUsage> nodes_;
+  std::vector<std::uint32_t> states_;
+  std::uint32_t state_count_ = 0;
+  std::map<std::string, std::uint32_t> state_ids_;
+  std::vector<std::uint32_t> hardware_class_;
+};
+
+}  // namespace berth::cluster

@@ -1,0 +1,28 @@
+// The variables Slurm sets: in the batch script, in salloc's command and in each task of a step.
+// Only what follows from the plan; times, pids, ports and user names are added by who runs it.
+#pragma once
+
+#include "place/step.h"
+
+namespace berth::place {
+
+using request::Environment;
+
+/// Variables of the batch script (node-local ones are those of the first node).
+Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& job);
+/// Variables of the command salloc runs: no node-local ones.
+Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& job);
+/// Variables of one task. `inherited` is srun's own environment (batch_environment inside a batch
+/// script, {} for an srun that made its own job).
+Environment task_environment(const cluster::Cluster& cluster, const JobFacts& job,
+                             const StepPlan& step, const TaskPlan& task,
+                             const Environment& inherited);
+/// What a rank started by mpirun sees on one node of the job (batch script's view on the first
+/// node, the launcher daemon's elsewhere).
+Environment mpirun_rank_environment(const cluster::Cluster& cluster, const JobFacts& job,
+                                    std::size_t node_position);
+
+/// "2(x3),1": consecutive equal values joined.
+std::string repetition_list(const std::vector<std::uint32_t>& values);
+
+}  // namespace berth::place

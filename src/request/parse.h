@@ -1,0 +1,49 @@
+// From words to a Request: getopt_long semantics, input environment variables, #SBATCH lines,
+// precedence, and the conflicts that Slurm's client commands report themselves.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "request/request.h"
+
+namespace berth::request {
+
+/// What the parser may ask of its surroundings; pure code does not open files.
+struct Surroundings {
+  Environment environment;             // the caller's variables
+  bool inside_job = false;             // SLURM_JOB_ID (or --jobid) makes srun a step
+  bool is_root = false;
+  bool multiple_sharing_gres = false;  // slurm.conf SelectTypeParameters, for one-task-per-sharing
+  std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
+  /// Content of a file named by -w/-F (a name with '/'), SLURM_HOSTFILE; nullopt = not readable.
+  std::map<std::string, std::string> files;  // name → content, filled by the caller beforehand
+};
+
+struct Parsed {
+  std::vector<Request> components;   // one, or several for a heterogeneous job
+  std::vector<Message> warnings;     // printed and gone on
+};
+
+/// `words` are the arguments after the command name. For sbatch, `script` is the text of the batch
+/// script ("" with --wrap); the script's own name is found with script_argument().
+Result<Parsed> parse(Command command, std::span<const std::string> words, std::string_view script,
+                     const Surroundings& around);
+
+/// The position in `words` of the first non-option (the script or the command), or words.size().
+/// Needed to read the script before parse(); errors are left for parse() to report.
+std::size_t first_argument(Command command, std::span<const std::string> words);
+
+/// -w/-F/SLURM_HOSTFILE file names that parse() will want in Surroundings::files.
+std::vector<std::string> files_wanted(Command command, std::span<const std::string> words,
+                                      std::string_view script, const Environment& environment);
+
+/// One #SBATCH line as found in a script, with the words on it.
+struct Directive {
+  int line = 0;
+  std::vector<std::string> words;
+};
+
+}  // namespace berth::request
