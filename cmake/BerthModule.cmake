@@ -72,6 +72,7 @@ function(berth_module name)
       string(REGEX REPLACE "^.*/([^/]+)_fuzz\\.cpp$" "fuzz_\\1" target ${source})
       berth_program(${target} OUTPUT fuzz SOURCES ${source} LINK ${library})
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+      set_property(GLOBAL APPEND PROPERTY BERTH_FUZZ_PROGRAMS ${target})
     endforeach()
   endif()
 
@@ -81,11 +82,13 @@ function(berth_module name)
       berth_program(${target} OUTPUT bench SOURCES ${source} LINK ${library}
                     benchmark::benchmark_main)
       target_compile_definitions(${target} PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+      set_property(GLOBAL APPEND PROPERTY BERTH_BENCH_PROGRAMS ${target})
     endforeach()
   endif()
 endfunction()
 
-# Reads cmake/modules.txt and calls berth_module for each line of it.
+# Reads cmake/modules.txt, calls berth_module for each line of it, and lists the programs made in
+# <build>/fuzz/programs.txt and <build>/bench/programs.txt.
 function(berth_modules table)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${table})
   file(STRINGS ${table} lines REGEX "^[a-z]")
@@ -96,5 +99,12 @@ function(berth_modules table)
     set(name ${CMAKE_MATCH_1})
     separate_arguments(deps UNIX_COMMAND "${CMAKE_MATCH_2}")
     berth_module(${name} DEPS ${deps})
+  endforeach()
+  # The programs there are now, without those left in the folder by an earlier build.
+  foreach(kind IN ITEMS fuzz bench)
+    string(TOUPPER BERTH_${kind}_PROGRAMS property)
+    get_property(programs GLOBAL PROPERTY ${property})
+    list(JOIN programs "\n" text)
+    file(WRITE ${PROJECT_BINARY_DIR}/${kind}/programs.txt "${text}\n")
   endforeach()
 endfunction()
