@@ -1,3 +1,4 @@
+// What cpumask.h promises.
 #include "text/cpumask.h"
 
 #include <algorithm>

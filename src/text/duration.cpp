@@ -1,3 +1,4 @@
+// What duration.h promises.
 #include "text/duration.h"
 
 #include <array>

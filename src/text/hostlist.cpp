@@ -1,3 +1,4 @@
+// What hostlist.h promises.
 #include "text/hostlist.h"
 
 #include <algorithm>

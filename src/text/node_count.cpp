@@ -1,3 +1,4 @@
+// What node_count.h promises.
 #include "text/node_count.h"
 
 #include <algorithm>

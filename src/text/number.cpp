@@ -1,3 +1,4 @@
+// What number.h promises.
 #include "text/number.h"
 
 namespace berth::text {

@@ -1,3 +1,4 @@
+// What pattern.h promises.
 #include "text/pattern.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What size.h promises.
 #include "text/size.h"
 
 #include <array>

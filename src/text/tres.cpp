@@ -1,3 +1,4 @@
+// What tres.h promises.
 #include "text/tres.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// What words.h promises.
 #include "text/words.h"
 
 #include <algorithm>
