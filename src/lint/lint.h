@@ -49,6 +49,7 @@ struct StepSeen {
 struct Input {
   std::string_view script;            // text of the batch script; "" for srun and salloc lines
   std::string script_name;            // as the user named it, for hints; may be ""
+  std::vector<std::string> arguments; // options given to sbatch, srun or salloc itself
   const script::Script* read = nullptr;  // the launcher commands after expansion
   const std::vector<request::Request>* components = nullptr;  // null: parsing failed
   const Error* parse_error = nullptr;

@@ -1,0 +1,88 @@
+// Runs every rule and puts the findings in order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "lint/rule.h"
+
+namespace berth::lint {
+namespace {
+
+/// All rules by code.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kAll = [] {
+    std::vector<Entry> all;
+    for (const auto group : {gpu_name_rules(), gpu_rules(), directive_rules(), task_rules(),
+                             launcher_rules(), step_rules(), limit_rules(), file_rules()}) {
+      all.insert(all.end(), group.begin(), group.end());
+    }
+    std::ranges::sort(all, {}, [](const Entry& entry) { return entry.rule.code; });
+    return all;
+  }();
+  return kAll;
+}
+
+/// The catch-all rules end in 99 and run last, because they speak only when no other rule did.
+bool catches_all(const Entry& entry) { return entry.rule.code.ends_with("99"); }
+
+void keep_first_of_each_line(std::vector<Finding>& findings) {
+  const auto same = [](const Finding& a, const Finding& b) {
+    return a.code == b.code && a.line == b.line;
+  };
+  const auto rest = std::ranges::unique(findings, same);
+  findings.erase(rest.begin(), rest.end());
+}
+
+}  // namespace
+
+bool Report::error_found() const {
+  return std::ranges::any_of(*findings_,
+                             [](const Finding& each) { return each.level == Level::error; });
+}
+
+std::string_view level_name(Level level) {
+  switch (level) {
+    case Level::error:
+      return "error";
+    case Level::warning:
+      return "warning";
+    case Level::note:
+      return "note";
+  }
+  return "";
+}
+
+std::vector<Finding> check(const Input& input) {
+  const Facts facts(input);
+  std::vector<Finding> findings;
+  for (const bool last : {false, true}) {
+    for (const Entry& entry : entries()) {
+      if (catches_all(entry) != last) continue;
+      Report report(entry.rule, findings);
+      entry.find(facts, report);
+    }
+  }
+  std::ranges::stable_sort(findings, {}, [](const Finding& each) {
+    return std::tuple(each.level, each.line, std::string_view(each.code));
+  });
+  keep_first_of_each_line(findings);
+  return findings;
+}
+
+std::span<const Rule> rules() {
+  static const std::vector<Rule> kRules = [] {
+    std::vector<Rule> list;
+    for (const Entry& entry : entries()) list.push_back(entry.rule);
+    return list;
+  }();
+  return kRules;
+}
+
+const Rule* find_rule(std::string_view code) {
+  const auto at = std::ranges::find(rules(), code, &Rule::code);
+  return at == rules().end() ? nullptr : &*at;
+}
+
+}  // namespace berth::lint

@@ -1,0 +1,126 @@
+// Reads the few options of foreign launchers that decide how many processes there will be.
+#include "lint/launch.h"
+
+#include <algorithm>
+#include <array>
+
+#include "script/launcher.h"
+#include "text/number.h"
+#include "text/words.h"
+
+namespace berth::lint {
+namespace {
+
+constexpr std::uint64_t kMaxProcesses = 1'000'000;
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  const auto value = text::parse_number(text, kMaxProcesses);
+  return value ? std::optional(static_cast<std::uint32_t>(*value)) : std::nullopt;
+}
+
+/// The value of `name` at position `at` ("--name=value" or "--name value"), with - and _ alike.
+std::optional<std::string> value_at(std::span<const std::string> words, std::size_t at,
+                                    std::string_view name) {
+  std::string word = words[at];
+  const std::size_t equals = word.find('=');
+  const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+  word.resize(std::min(equals, word.size()));
+  std::ranges::replace(word, '_', '-');
+  if (word != name) return std::nullopt;
+  if (equals != std::string::npos) return value;
+  return at + 1 < words.size() ? std::optional(words[at + 1]) : std::nullopt;
+}
+
+void read_torch_options(std::span<const std::string> words, TorchLaunch& launch) {
+  std::size_t at = 0;
+  while (at < words.size() && words[at].starts_with('-')) {
+    if (const auto value = value_at(words, at, "--nproc-per-node")) {
+      launch.per_node = number(*value);
+      launch.per_node_is_gpus = *value == "gpu" || *value == "auto";
+    } else if (const auto range = value_at(words, at, "--nnodes")) {
+      launch.nodes = number(std::string_view(*range).substr(range->rfind(':') + 1));
+    } else if (value_at(words, at, "--node-rank")) {
+      launch.node_rank_given = true;
+    }
+    const bool attached = words[at].find('=') != std::string::npos;
+    constexpr std::array<std::string_view, 5> kFlags = {"--standalone", "--no-python",
+                                                        "--no_python", "--use-env", "--use_env"};
+    const bool flag = std::ranges::find(kFlags, words[at]) != kFlags.end() || words[at] == "-m" ||
+                      words[at] == "--module";
+    at += attached || flag ? 1 : 2;
+  }
+  if (at < words.size()) launch.program.assign(words.begin() + static_cast<std::ptrdiff_t>(at),
+                                               words.end());
+}
+
+}  // namespace
+
+bool is_python(std::string_view program) {
+  const std::string_view name = script::base_name(program);
+  return name == "python" || name == "python3" || name.starts_with("python3.");
+}
+
+std::vector<std::string> bare_program(std::span<const std::string> words) {
+  words = words.subspan(std::min(script::recognise(words).at, words.size()));
+  if (words.empty()) return {};
+  const std::string_view shell = script::base_name(words.front());
+  const bool is_shell = shell == "bash" || shell == "sh" || shell == "zsh";
+  if (!is_shell || words.size() < 3 || !words[1].starts_with('-') || !words[1].ends_with('c')) {
+    return {words.begin(), words.end()};
+  }
+  std::string line = words[2];
+  std::ranges::replace_if(line, [](char c) { return c == '\t' || c == '\n' || c == '\\'; }, ' ');
+  std::vector<std::string> inner;
+  for (const std::string_view word : text::split(line, ' ')) {
+    if (!word.empty()) inner.emplace_back(word);
+  }
+  const std::size_t at = std::min(script::recognise(inner).at, inner.size());
+  inner.erase(inner.begin(), inner.begin() + static_cast<std::ptrdiff_t>(at));
+  return inner;
+}
+
+std::optional<TorchLaunch> read_torch(std::span<const std::string> words) {
+  const std::vector<std::string> program = bare_program(words);
+  const script::Launch found = script::recognise(program);
+  TorchLaunch launch;
+  if (found.launcher == script::Launcher::torchrun) {
+    launch.name = "torchrun";
+  } else if (found.launcher == script::Launcher::torch_distributed) {
+    launch.name = is_python(program[0]) && found.arguments > 0
+                      ? "python -m " + program[found.arguments - 1]
+                      : program[0];
+  } else {
+    return std::nullopt;
+  }
+  read_torch_options(std::span(program).subspan(found.arguments), launch);
+  return launch;
+}
+
+std::uint32_t TorchLaunch::processes(std::size_t gpus_seen) const {
+  if (per_node_is_gpus) return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(gpus_seen));
+  return per_node.value_or(1);
+}
+
+std::optional<std::uint32_t> mpirun_processes(std::span<const std::string> words) {
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    for (const std::string_view name : {"-n", "-np", "--np", "--n", "-c"}) {
+      if (const auto value = value_at(words, at, name)) return number(*value);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> mpirun_per_node(std::span<const std::string> words) {
+  for (std::size_t at = 1; at < words.size(); ++at) {
+    for (const std::string_view name : {"-N", "-npernode", "--npernode", "-ppn", "--ppn"}) {
+      if (const auto value = value_at(words, at, name)) return number(*value);
+    }
+    const auto map = value_at(words, at, "--map-by");
+    if (map && map->starts_with("ppr:") && map->ends_with(":node")) {
+      return number(std::string_view(*map).substr(4, map->size() - 9));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::lint

@@ -1,0 +1,39 @@
+// What a launcher line says about its own processes: mpirun -np, torchrun --nproc-per-node.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::lint {
+
+/// torchrun, python -m torch.distributed.run/launch and friends.
+struct TorchLaunch {
+  std::string name;                          // "torchrun", "python -m torch.distributed.launch"
+  std::optional<std::uint32_t> per_node;     // --nproc-per-node; unset: 1 by default
+  bool per_node_is_gpus = false;             // --nproc-per-node=gpu or auto
+  std::optional<std::uint32_t> nodes;        // --nnodes (the upper end of a range)
+  bool node_rank_given = false;
+  std::vector<std::string> program;          // the training script and its arguments
+
+  /// Processes that one launcher starts when it sees so many GPUs.
+  [[nodiscard]] std::uint32_t processes(std::size_t gpus_seen) const;
+};
+
+/// Looks through `env X=y`, `bash -c "…"`, `time`, `nice`; nullopt: no such launcher.
+std::optional<TorchLaunch> read_torch(std::span<const std::string> words);
+
+/// The program that runs in the end, without env, time, nice, bash -c.
+std::vector<std::string> bare_program(std::span<const std::string> words);
+
+bool is_python(std::string_view program);
+
+/// -n, -np, -c, --np of mpirun, mpiexec.
+std::optional<std::uint32_t> mpirun_processes(std::span<const std::string> words);
+/// -N, --npernode, -ppn, --map-by ppr:n:node.
+std::optional<std::uint32_t> mpirun_per_node(std::span<const std::string> words);
+
+}  // namespace berth::lint

@@ -1,0 +1,423 @@
+// Rules about what the cluster has and allows: partitions, nodes, features, memory, CPUs, time.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lint/rule.h"
+#include "text/duration.h"
+#include "text/hostlist.h"
+#include "text/number.h"
+#include "text/size.h"
+#include "text/words.h"
+
+namespace berth::lint {
+namespace {
+
+using cluster::Partition;
+using request::Opt;
+using request::Request;
+using place::Verdict;
+
+/// The partitions that exist among those asked for; the default one when none was.
+std::vector<const Partition*> partitions_of(const Facts& facts, const Request& request) {
+  std::vector<const Partition*> found;
+  if (facts.input.cluster == nullptr) return found;
+  for (const std::string& name : request.partitions) found.push_back(facts.input.cluster->find_partition(name));
+  if (request.partitions.empty()) found.push_back(facts.input.cluster->default_partition());
+  std::erase(found, nullptr);
+  return found;
+}
+
+bool never(const Job& job) { return job.plan != nullptr && job.plan->verdict == Verdict::never; }
+
+void find_unknown_partition(const Facts& facts, Report& report) {
+  if (facts.input.cluster == nullptr) return;
+  std::vector<std::string> known;
+  for (const Partition& each : facts.input.cluster->partitions) known.push_back(each.name);
+  for (const Job& job : facts.jobs) {
+    for (const std::string& name : job.request->partitions) {
+      if (facts.input.cluster->find_partition(name) != nullptr) continue;
+      const std::string near = text::nearest(name, known);
+      report.add(line_of(*job.request, Opt::partition),
+                 fmt::format("There is no partition {}. There are: {}.", name,
+                             fmt::join(known, ", ")),
+                 near.empty() ? "" : facts.as_directive("--partition=" + near));
+    }
+  }
+}
+
+/// The names in a constraint expression such as "[rack1*2&rack2*1]" or "a100|h100".
+std::vector<std::string> features_in(std::string_view expression) {
+  std::vector<std::string> names;
+  std::string name;
+  bool counting = false;  // after '*'
+  for (const char c : expression) {
+    if (std::string_view("&|[](),").find(c) != std::string_view::npos) {
+      if (!name.empty()) names.push_back(std::move(name));
+      name.clear();
+      counting = false;
+    } else if (c == '*') {
+      counting = true;
+    } else if (!counting) {
+      name += c;
+    }
+  }
+  if (!name.empty()) names.push_back(std::move(name));
+  return names;
+}
+
+void find_unknown_feature(const Facts& facts, Report& report) {
+  if (facts.input.cluster == nullptr) return;
+  std::vector<std::string> known;
+  for (const cluster::Node& node : facts.input.cluster->nodes) {
+    known.insert(known.end(), node.features.begin(), node.features.end());
+  }
+  std::ranges::sort(known);
+  const auto rest = std::ranges::unique(known);
+  known.erase(rest.begin(), rest.end());
+  for (const Job& job : facts.jobs) {
+    for (const std::string& name : features_in(job.request->constraint.value_or(""))) {
+      if (std::ranges::find(known, name) != known.end()) continue;
+      const std::string near = text::nearest(name, known);
+      report.add(line_of(*job.request, Opt::constraint),
+                 known.empty() ? fmt::format("No node has the feature {}, or any other.", name)
+                               : fmt::format("No node has the feature {}. There are: {}.", name,
+                                             shortened(fmt::format("{}", fmt::join(known, ", ")),
+                                                       200)),
+                 near.empty() ? "" : facts.as_directive("--constraint=" + near));
+    }
+  }
+}
+
+void find_unknown_node(const Facts& facts, Report& report) {
+  if (facts.input.cluster == nullptr) return;
+  std::vector<std::string> known;
+  for (const cluster::Node& node : facts.input.cluster->nodes) known.push_back(node.name);
+  for (const Job& job : facts.jobs) {
+    const auto usable = facts.candidates(*job.request);
+    for (const std::string& name : job.request->nodelist) {
+      const auto index = facts.input.cluster->find_node(name);
+      if (!index) {
+        const std::string near = text::nearest(name, known);
+        report.add(line_of(*job.request, Opt::nodelist), fmt::format("There is no node {}.", name),
+                   near.empty() ? "" : facts.as_directive("--nodelist=" + near));
+      } else if (std::ranges::find(usable, *index) == usable.end()) {
+        const auto partitions = partitions_of(facts, *job.request);
+        report.add(line_of(*job.request, Opt::nodelist),
+                   fmt::format("{} is not in partition {}.", name,
+                               partitions.empty() ? "?" : partitions.front()->name));
+      }
+    }
+  }
+}
+
+void find_long_time(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    if (!job.request->time_limit) continue;
+    const std::optional<std::uint32_t> asked = *job.request->time_limit;
+    const auto partitions = partitions_of(facts, *job.request);
+    const bool over = std::ranges::all_of(partitions, [&](const Partition* each) {
+      return each->max_time_minutes && (!asked || *asked > *each->max_time_minutes);
+    });
+    if (partitions.empty() || !over) continue;
+    const Partition& partition = *partitions.front();
+    const bool refuses = facts.input.cluster->settings.enforce_part_limits !=
+                         cluster::EnforcePartLimits::no;
+    const std::string limit = text::format_minutes(partition.max_time_minutes);
+    report.add(line_of(*job.request, Opt::time),
+               fmt::format("--time is {}; partition {} allows {}. The job {}.",
+                           text::format_minutes(asked), partition.name, limit,
+                           refuses ? "is refused" : "is accepted and never starts"),
+               facts.as_directive("--time=" + limit));
+  }
+}
+
+void find_no_time(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const auto partitions = partitions_of(facts, *job.request);
+    if (job.request->time_limit || partitions.empty() ||
+        job.request->command != request::Command::sbatch) {
+      continue;
+    }
+    const Partition& partition = *partitions.front();
+    const auto given = partition.default_time_minutes ? partition.default_time_minutes
+                                                      : partition.max_time_minutes;
+    report.add(0,
+               given ? fmt::format("No --time: the job is ended after {}, the default of partition "
+                                   "{}.",
+                                   text::format_minutes(given), partition.name)
+                     : "No --time: the job has no limit, so it cannot start early in a gap before "
+                       "larger jobs, and a hung one runs on.",
+               facts.as_directive("--time=HH:MM:SS"));
+  }
+}
+
+/// Memory that one node must give, as far as the options say.
+std::uint64_t memory_on_a_node(const Request& request) {
+  if (!request.memory) return 0;
+  std::uint64_t factor = 1;
+  if (request.memory->per == request::MemoryPer::cpu) {
+    factor = std::uint64_t{request.cpus_per_task.value_or(1)} *
+             (request.nodes ? request.ntasks_per_node.value_or(1) : 1);
+  } else if (request.memory->per == request::MemoryPer::gpu) {
+    factor = std::max<std::uint64_t>(
+        1, std::max(gpus_in(request.gres_per_node), gpus_in(request.gres_per_task)));
+  }
+  const std::uint64_t mb = request.memory->mb;
+  return mb != 0 && factor > UINT64_MAX / mb ? UINT64_MAX : mb * factor;
+}
+
+void find_much_memory(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    if (!never(job) || facts.input.cluster == nullptr) continue;
+    const std::uint64_t asked = memory_on_a_node(*job.request);
+    std::uint64_t most = 0;
+    std::string name;
+    for (const cluster::NodeIndex index : facts.candidates(*job.request)) {
+      const cluster::Node& node = facts.input.cluster->nodes[index];
+      if (node.usable_memory_mb() > most) {
+        most = node.usable_memory_mb();
+        name = node.name;
+      }
+    }
+    if (asked <= most) continue;
+    const Opt opt = job.request->memory->per == request::MemoryPer::node  ? Opt::mem
+                    : job.request->memory->per == request::MemoryPer::cpu ? Opt::mem_per_cpu
+                                                                          : Opt::mem_per_gpu;
+    report.add(line_of(*job.request, opt),
+               fmt::format("{} comes to {} on a node; the largest ({}) has {}. The job is refused.",
+                           spelled(*job.request, opt), text::format_mb(asked), name,
+                           text::format_mb(most)),
+               facts.as_directive(fmt::format("--mem={}", text::format_mb(most))) +
+                   "      (--mem=0 is all of the node)");
+  }
+}
+
+void find_many_nodes(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const auto partitions = partitions_of(facts, *job.request);
+    if (!job.request->nodes || partitions.empty()) continue;
+    const auto allows = [](const Partition* each) {
+      const auto size = static_cast<std::uint32_t>(each->nodes.size());
+      return std::min(size, each->max_nodes.value_or(size));
+    };
+    const auto widest = std::ranges::max_element(partitions, {}, allows);
+    const std::uint32_t most = allows(*widest);
+    if (job.request->nodes->min <= most) continue;
+    report.add(line_of(*job.request, Opt::nodes),
+               fmt::format("{} nodes are asked for; partition {} {} {}. The job {}.",
+                           job.request->nodes->min, (*widest)->name,
+                           (*widest)->nodes.size() > most ? "allows" : "has", most,
+                           never(job) ? "is refused" : "is accepted and never starts"),
+               facts.as_directive(fmt::format("--nodes={}", most)));
+  }
+}
+
+void find_many_cpus(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const Request& request = *job.request;
+    if (!never(job) || facts.input.cluster == nullptr || request.overcommit) continue;
+    const bool fixed = request.ntasks_per_node.has_value();
+    const std::uint64_t tasks =
+        fixed ? std::min<std::uint64_t>(*request.ntasks_per_node,
+                                        request.ntasks.value_or(UINT32_MAX))
+              : 1;
+    const std::uint64_t asked = std::max<std::uint64_t>(
+        tasks * request.cpus_per_task.value_or(1), request.mincpus.value_or(0));
+    std::uint32_t most = 0;
+    std::string name;
+    for (const cluster::NodeIndex index : facts.candidates(request)) {
+      const cluster::Node& node = facts.input.cluster->nodes[index];
+      if (node.cpus() > most) {
+        most = node.cpus();
+        name = node.name;
+      }
+    }
+    if (asked <= most) continue;
+    const Opt opt = request.cpus_per_task ? Opt::cpus_per_task
+                    : fixed               ? Opt::ntasks_per_node
+                                          : Opt::mincpus;
+    report.add(line_of(request, opt),
+               fmt::format("{} CPUs are needed on one node{}; the largest ({}) has {}. The job is "
+                           "refused.",
+                           asked,
+                           fixed && request.cpus_per_task
+                               ? fmt::format(" ({} tasks × {})", tasks, *request.cpus_per_task)
+                               : "",
+                           name, most),
+               fixed || tasks == 0
+                   ? facts.as_directive(fmt::format("--ntasks-per-node={}",
+                                                    std::max<std::uint64_t>(
+                                                        1, most / request.cpus_per_task.value_or(1))))
+                   : facts.as_directive(fmt::format("--cpus-per-task={}", most)));
+  }
+}
+
+void find_closed_partition(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const auto partitions = partitions_of(facts, *job.request);
+    const bool closed = std::ranges::all_of(partitions, [](const Partition* each) {
+      return each->state != cluster::PartitionState::up;
+    });
+    if (partitions.empty() || !closed) continue;
+    report.add(line_of(*job.request, Opt::partition),
+               fmt::format("Partition {} is not up: the job waits until an administrator opens it.",
+                           partitions.front()->name));
+  }
+}
+
+void find_large_array(const Facts& facts, Report& report) {
+  if (facts.input.cluster == nullptr) return;
+  for (const Job& job : facts.jobs) {
+    const std::uint32_t most = facts.input.cluster->settings.max_array_size;
+    if (!job.request->array_size || *job.request->array_size <= most) continue;
+    report.add(line_of(*job.request, Opt::array),
+               fmt::format("--array={} has {} elements; this cluster takes indices below {}. The job "
+                           "is refused.",
+                           job.request->array.value_or(""), *job.request->array_size, most),
+               facts.as_directive(fmt::format("--array=0-{}", most - 1)));
+  }
+}
+
+void find_all_memory(const Facts& facts, Report& report) {
+  if (facts.input.cluster == nullptr || !facts.input.cluster->settings.memory_is_consumed) return;
+  for (const Job& job : facts.jobs) {
+    if (!job.placed() || job.request->memory || job.plan->memory ||
+        job.request->exclusive != request::Exclusive::no) {
+      continue;
+    }
+    const auto& share = job.plan->allocation.nodes.front();
+    const cluster::Node& node = facts.input.cluster->nodes[share.node];
+    const cluster::Gres* gpu = node.find_gres("gpu");
+    const std::size_t have = share.gpus().count();
+    if (gpu == nullptr || have == 0 || have >= gpu->devices.size()) continue;
+    if (share.memory_mb < node.usable_memory_mb()) continue;
+    const std::size_t left = gpu->devices.size() - have;
+    report.add(0,
+               fmt::format("No --mem: the job takes all {} of {}, so nobody can use its other {}.",
+                           text::format_mb(share.memory_mb), node.name, count(left, "GPU")),
+               facts.as_directive(fmt::format(
+                   "--mem={}", text::format_mb(share.memory_mb / gpu->devices.size() * have))));
+  }
+}
+
+void find_minutes_for_hours(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const request::Given* given = job.request->given.find(Opt::time);
+    if (given == nullptr) continue;
+    const auto parts = text::split(given->text, ':');
+    if (parts.size() != 2 || parts[1] != "00" || !text::parse_number(parts[0], 100)) continue;
+    report.add(line_of(*job.request, Opt::time),
+               fmt::format("--time={} is {} minutes (minutes:seconds).", given->text, parts[0]),
+               fmt::format("{} hours:   {}", parts[0],
+                           facts.as_directive(fmt::format("--time={}:00", given->text))));
+  }
+}
+
+void find_tiny_memory(const Facts& facts, Report& report) {
+  constexpr std::uint64_t kTiny = 256;  // MiB; below it no interpreter with CUDA starts
+  for (const Job& job : facts.jobs) {
+    for (const Opt opt : {Opt::mem, Opt::mem_per_gpu, Opt::mem_per_cpu}) {
+      const request::Given* given = job.request->given.find(opt);
+      if (given == nullptr) continue;
+      const auto value = text::parse_number(given->text, kTiny);
+      const std::uint64_t limit = opt == Opt::mem_per_cpu ? 64 : kTiny;
+      if (!value || *value == 0 || *value >= limit) continue;
+      report.add(line_of(*job.request, opt),
+                 fmt::format("{} is {} megabytes.", spelled(*job.request, opt), *value),
+                 facts.as_directive(fmt::format("--{}={}G", long_name(opt), *value)));
+    }
+  }
+}
+
+void find_pending(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    if (job.plan == nullptr || job.plan->verdict != Verdict::pending || report.error_found()) continue;
+    report.add(0, fmt::format("The job is accepted and stays pending: {}. {}",
+                              job.plan->pending_reason, job.plan->reasons.nearest_miss));
+  }
+}
+
+void find_refused_job(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    if (!never(job) || report.error_found()) continue;
+    const std::string& miss = job.plan->reasons.nearest_miss;
+    report.add(0,
+               fmt::format("It is refused: {}.{}{}", job.plan->error.what(), miss.empty() ? "" : " ",
+                           miss),
+               job.plan->error.hint);
+  }
+}
+
+constexpr std::array<Entry, 15> kRules = {{
+    {{"B601", Level::error, "There is no such partition",
+      "The finding lists the partitions and names the most similar one.",
+      "#SBATCH --partition=gup", "#SBATCH --partition=gpu"},
+     find_unknown_partition},
+    {{"B602", Level::error, "No node has that feature",
+      "--constraint names features as slurm.conf gives them to nodes.",
+      "#SBATCH --constraint=nvlnk", "#SBATCH --constraint=nvlink"},
+     find_unknown_feature},
+    {{"B603", Level::error, "There is no such node, or not in this partition",
+      "--nodelist names nodes that must belong to the partition.", "#SBATCH --nodelist=gpu99", ""},
+     find_unknown_node},
+    {{"B604", Level::error, "The time limit is above that of the partition",
+      "By default such a job is accepted and waits forever (PartitionTimeLimit); with "
+      "EnforcePartLimits it is refused.",
+      "#SBATCH --partition=short\n#SBATCH --time=1-0", "#SBATCH --partition=short\n#SBATCH "
+      "--time=2"},
+     find_long_time},
+    {{"B605", Level::note, "No time limit",
+      "A job with a limit can start earlier, in a gap before larger jobs; without one it gets the "
+      "partition's default.",
+      "", "#SBATCH --time=04:00:00"},
+     find_no_time},
+    {{"B606", Level::error, "More memory than any node has",
+      "--mem counts on each node; --mem-per-cpu and --mem-per-gpu are multiplied first.",
+      "#SBATCH --mem=10T", "#SBATCH --mem=0"},
+     find_much_memory},
+    {{"B607", Level::error, "More nodes than the partition has",
+      "Such a job is accepted and waits forever (PartitionNodeLimit), or is refused where limits are "
+      "enforced.",
+      "#SBATCH --nodes=1000", ""},
+     find_many_nodes},
+    {{"B608", Level::error, "More CPUs on a node than any node has",
+      "A task stays on one node, and --ntasks-per-node tasks must fit on one.",
+      "#SBATCH --cpus-per-task=1000", ""},
+     find_many_cpus},
+    {{"B609", Level::warning, "The partition is not up",
+      "A partition that is down, drained or inactive starts nothing.", "", ""},
+     find_closed_partition},
+    {{"B610", Level::error, "The array is larger than the cluster takes",
+      "MaxArraySize in slurm.conf is one more than the largest index.", "#SBATCH --array=1-100000",
+      "#SBATCH --array=1-1000"},
+     find_large_array},
+    {{"B611", Level::note, "The job takes all memory of a node and leaves GPUs that nobody can use",
+      "Without --mem, and where the cluster has no default, a job gets all the memory of its nodes: "
+      "no other job fits beside it.",
+      "#SBATCH --gres=gpu:1", "#SBATCH --gres=gpu:1\n#SBATCH --mem=16G"},
+     find_all_memory},
+    {{"B612", Level::note, "--time=24:00 is 24 minutes",
+      "Two numbers are minutes and seconds; hours need three, or days-hours.", "#SBATCH --time=24:00",
+      "#SBATCH --time=24:00:00"},
+     find_minutes_for_hours},
+    {{"B613", Level::warning, "So little memory is hardly meant",
+      "A number without a unit is in megabytes.", "#SBATCH --mem=64", "#SBATCH --mem=64G"},
+     find_tiny_memory},
+    {{"B698", Level::warning, "The job stays pending",
+      "Accepted, but a limit keeps it from starting, and no other rule had a better explanation.", "",
+      ""},
+     find_pending},
+    {{"B699", Level::error, "The request is refused",
+      "No other rule had a better explanation: this is Slurm's message with the nearest miss.", "",
+      ""},
+     find_refused_job},
+}};
+
+}  // namespace
+
+std::span<const Entry> limit_rules() { return kRules; }
+
+}  // namespace berth::lint
