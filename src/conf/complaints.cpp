@@ -1,0 +1,78 @@
+// Gathering complaints and rendering them.
+#include "conf/complaints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/words.h"
+
+namespace berth::conf {
+
+std::string shown(const Location& at) {
+  return at.line == 0 ? at.file : fmt::format("{}:{}", at.file, at.line);
+}
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out(text.substr(0, kLongest));
+  std::ranges::replace_if(
+      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return text.size() > kLongest ? out + "…" : out;
+}
+
+void Complaints::error(const Location& at, std::string_view text) {
+  if (full()) return;
+  errors_.push_back({Severity::error, fmt::format("{}: {}", shown(at), text)});
+}
+
+void Complaints::warn(const Location& at, std::string_view text) {
+  if (warnings_.size() >= kMaxWarnings) {
+    ++warnings_left_out_;
+    return;
+  }
+  warnings_.push_back(fmt::format("{}: {}", shown(at), text));
+}
+
+void Complaints::warn_once(const Location& at, std::string_view about, std::string_view text) {
+  if (said_.insert(fmt::format("warned {}", about)).second) warn(at, text);
+}
+
+void Complaints::unused(const Location& at, std::string_view key) {
+  if (unused_.size() >= kMaxUnused) return;
+  if (said_.insert(text::to_lower(fmt::format("{} {}", at.file, key))).second) {
+    unused_.push_back({std::string(key), at});
+  }
+}
+
+Error Complaints::as_error() const {
+  Error error;
+  error.code = Code::bad_config;
+  error.messages = errors_;
+  if (full()) {
+    error.messages.push_back({Severity::error, "too many errors; the rest was not looked at"});
+  }
+  return error;
+}
+
+std::vector<std::string> Complaints::warnings() const {
+  std::vector<std::string> out = warnings_;
+  if (warnings_left_out_ > 0) {
+    out.push_back(fmt::format("{} more warnings like these are not shown", warnings_left_out_));
+  }
+  std::vector<std::string> files;
+  for (const Unused& item : unused_) {
+    if (std::ranges::find(files, item.at.file) == files.end()) files.push_back(item.at.file);
+  }
+  for (const std::string& file : files) {
+    std::string keys;
+    for (const Unused& item : unused_) {
+      if (item.at.file != file) continue;
+      keys += fmt::format("{}{} (line {})", keys.empty() ? "" : ", ", item.key, item.at.line);
+    }
+    out.push_back(fmt::format("{}: known to Slurm, not used by berth: {}", file, keys));
+  }
+  return out;
+}
+
+}  // namespace berth::conf

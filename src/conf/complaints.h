@@ -1,0 +1,65 @@
+// What is wrong or worth saying about configuration files, each with its file and line. Errors are
+// gathered, so that a user mends them in one go; both lists are bounded.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::conf {
+
+struct Location {
+  std::string file;
+  int line = 0;  // from 1; 0 = the file as a whole
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+/// "slurm.conf:12", or "slurm.conf" for the whole file.
+std::string shown(const Location& at);
+/// The user's text for a message: at most 60 bytes, control characters shown as '?'.
+std::string shown(std::string_view text);
+
+/// A value and where it was written.
+template <class T>
+struct Located {
+  T value{};
+  Location at;
+};
+
+class Complaints {
+ public:
+  static constexpr std::size_t kMaxErrors = 20;
+  static constexpr std::size_t kMaxWarnings = 100;
+  static constexpr std::size_t kMaxUnused = 500;
+
+  void error(const Location& at, std::string_view text);
+  void warn(const Location& at, std::string_view text);
+  /// As warn, but once for each `about`.
+  void warn_once(const Location& at, std::string_view about, std::string_view text);
+  /// A key that Slurm has and berth does not use; told once for each file and key.
+  void unused(const Location& at, std::string_view key);
+
+  [[nodiscard]] bool failed() const { return !errors_.empty(); }
+  /// No more errors are kept: reading on is useless.
+  [[nodiscard]] bool full() const { return errors_.size() >= kMaxErrors; }
+  /// All errors as one. Only after failed().
+  [[nodiscard]] Error as_error() const;
+  /// All warnings, the unused keys gathered in one line for each file.
+  [[nodiscard]] std::vector<std::string> warnings() const;
+
+ private:
+  struct Unused {
+    std::string key;
+    Location at;
+  };
+  std::vector<Message> errors_;
+  std::vector<std::string> warnings_;
+  std::size_t warnings_left_out_ = 0;
+  std::vector<Unused> unused_;
+  std::set<std::string, std::less<>> said_;
+};
+
+}  // namespace berth::conf

@@ -1,0 +1,18 @@
+// Reading the three files with one list of complaints.
+#include "conf/config.h"
+
+namespace berth::conf {
+
+Result<Config> read_config(const FileSource& source) {
+  Complaints complaints;
+  Config out;
+  out.slurm = read_slurm_conf(source, complaints);
+  const std::string cluster = out.slurm.cluster_name ? out.slurm.cluster_name->value : "";
+  out.gres = read_gres_conf(source, cluster, complaints);
+  out.cgroup = read_cgroup_conf(source, cluster, complaints);
+  if (complaints.failed()) return std::unexpected(complaints.as_error());
+  out.warnings = complaints.warnings();
+  return out;
+}
+
+}  // namespace berth::conf

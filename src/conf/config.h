@@ -1,0 +1,25 @@
+// The configuration of a cluster: slurm.conf, gres.conf and cgroup.conf together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conf/cgroup_conf.h"
+#include "conf/gres_conf.h"
+#include "conf/slurm_conf.h"
+#include "conf/source.h"
+
+namespace berth::conf {
+
+struct Config {
+  SlurmConf slurm;
+  std::optional<GresConf> gres;      // unset: there is no gres.conf
+  std::optional<CgroupConf> cgroup;  // unset: there is no cgroup.conf
+  std::vector<std::string> warnings;
+};
+
+/// Reads all three files. The error holds every complaint found, at most Complaints::kMaxErrors.
+Result<Config> read_config(const FileSource& source);
+
+}  // namespace berth::conf

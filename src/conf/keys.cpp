@@ -1,0 +1,461 @@
+// The tables of keys. Names that later versions of Slurm dropped are kept as "not used", because
+// berth reads the files of clusters as they are.
+#include "conf/keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "text/words.h"
+
+namespace berth::conf {
+namespace {
+
+constexpr Key used(std::string_view name) {
+  return {name, Use::used, {}};
+}
+constexpr Key plan(std::string_view name, std::string_view consequence) {
+  return {name, Use::not_planned, consequence};
+}
+
+constexpr auto kSlurm = std::to_array<Key>({
+    used("ClusterName"),
+    used("SelectType"),
+    used("SelectTypeParameters"),
+    used("TaskPlugin"),
+    used("DefMemPerCPU"),
+    used("DefMemPerGPU"),
+    used("DefMemPerNode"),
+    used("MaxMemPerCPU"),
+    used("MaxMemPerNode"),
+    used("DefCpuPerGPU"),
+    used("JobDefaults"),
+    used("MaxTasksPerNode"),
+    used("MaxArraySize"),
+    used("MpiDefault"),
+    used("EnforcePartLimits"),
+    used("GresTypes"),
+    plan("TaskPluginParam", "tasks are bound to CPUs as without it"),
+    plan("JobSubmitPlugins", "what the plugins change in a request is not seen"),
+    plan("CliFilterPlugins", "what the plugins change in a request is not seen"),
+    plan("TopologyPlugin", "nodes are chosen without regard to the network"),
+    plan("SlurmdParameters",
+         "sockets are taken as NodeName lines give them (no l3cache_as_socket, "
+         "numa_node_as_socket)"),
+    {"TopologyParam"},
+    {"SlurmctldHost"},
+    {"SlurmctldPort"},
+    {"SlurmdPort"},
+    {"SlurmUser"},
+    {"SlurmdUser"},
+    {"AuthType"},
+    {"CredType"},
+    {"AuthInfo"},
+    {"StateSaveLocation"},
+    {"SlurmdSpoolDir"},
+    {"SlurmctldPidFile"},
+    {"SlurmdPidFile"},
+    {"SlurmctldLogFile"},
+    {"SlurmdLogFile"},
+    {"SlurmctldDebug"},
+    {"SlurmdDebug"},
+    {"SlurmctldTimeout"},
+    {"SlurmdTimeout"},
+    {"MessageTimeout"},
+    {"TCPTimeout"},
+    {"ReturnToService"},
+    {"ProctrackType"},
+    {"KillWait"},
+    {"KillOnBadExit"},
+    {"WaitTime"},
+    {"InactiveLimit"},
+    {"MaxStepCount"},
+    {"MaxJobCount"},
+    {"MaxJobId"},
+    {"FirstJobId"},
+    {"MinJobAge"},
+    {"MpiParams"},
+    {"JobRequeue"},
+    {"JobFileAppend"},
+    {"Prolog"},
+    {"Epilog"},
+    {"PrologSlurmctld"},
+    {"EpilogSlurmctld"},
+    {"TaskProlog"},
+    {"TaskEpilog"},
+    {"SrunProlog"},
+    {"SrunEpilog"},
+    {"PrologFlags"},
+    {"PrologEpilogTimeout"},
+    {"PrologTimeout"},
+    {"EpilogTimeout"},
+    {"LaunchParameters"},
+    {"InteractiveStepOptions"},
+    {"TmpFS"},
+    {"TreeWidth"},
+    {"PropagateResourceLimits"},
+    {"PropagateResourceLimitsExcept"},
+    {"PropagatePrioProcess"},
+    {"UnkillableStepTimeout"},
+    {"UnkillableStepProgram"},
+    {"OverTimeLimit"},
+    {"CompleteWait"},
+    {"SchedulerType"},
+    {"SchedulerParameters"},
+    {"SchedulerTimeSlice"},
+    {"PriorityType"},
+    {"PriorityWeightAge"},
+    {"PriorityWeightAssoc"},
+    {"PriorityWeightFairshare"},
+    {"PriorityWeightJobSize"},
+    {"PriorityWeightPartition"},
+    {"PriorityWeightQOS"},
+    {"PriorityWeightTRES"},
+    {"PriorityDecayHalfLife"},
+    {"PriorityCalcPeriod"},
+    {"PriorityMaxAge"},
+    {"PriorityFavorSmall"},
+    {"PriorityUsageResetPeriod"},
+    {"PriorityFlags"},
+    {"PriorityParameters"},
+    {"FairShareDampeningFactor"},
+    {"PreemptType"},
+    {"PreemptMode"},
+    {"PreemptParameters"},
+    {"PreemptExemptTime"},
+    {"AccountingStorageType"},
+    {"AccountingStorageHost"},
+    {"AccountingStorageBackupHost"},
+    {"AccountingStorageExternalHost"},
+    {"AccountingStoragePort"},
+    {"AccountingStorageUser"},
+    {"AccountingStoragePass"},
+    {"AccountingStorageParameters"},
+    {"AccountingStorageLoc"},
+    {"AccountingStorageEnforce"},
+    {"AccountingStorageTRES"},
+    {"AccountingStoreFlags"},
+    {"AccountingStoreJobComment"},
+    {"JobAcctGatherType"},
+    {"JobAcctGatherFrequency"},
+    {"JobAcctGatherParams"},
+    {"JobCompType"},
+    {"JobCompLoc"},
+    {"JobCompHost"},
+    {"JobCompPort"},
+    {"JobCompUser"},
+    {"JobCompPass"},
+    {"JobCompParams"},
+    {"CliFilterParameters"},
+    {"HealthCheckProgram"},
+    {"HealthCheckInterval"},
+    {"HealthCheckNodeState"},
+    {"HealthCheckTimeout"},
+    {"RebootProgram"},
+    {"ResumeProgram"},
+    {"ResumeTimeout"},
+    {"ResumeRate"},
+    {"ResumeFailProgram"},
+    {"SuspendProgram"},
+    {"SuspendTime"},
+    {"SuspendTimeout"},
+    {"SuspendRate"},
+    {"SuspendExcNodes"},
+    {"SuspendExcParts"},
+    {"SuspendExcStates"},
+    {"Licenses"},
+    {"LicenseParameters"},
+    {"MailProg"},
+    {"MailDomain"},
+    {"PrivateData"},
+    {"MaxNodeCount"},
+    {"MaxDBDMsgs"},
+    {"MaxBatchRequeue"},
+    {"RequeueExit"},
+    {"RequeueExitHold"},
+    {"DependencyParameters"},
+    {"SlurmctldParameters"},
+    {"SlurmctldPrimaryOnProg"},
+    {"SlurmctldPrimaryOffProg"},
+    {"SlurmctldAddr"},
+    {"DebugFlags"},
+    {"LogTimeFormat"},
+    {"SlurmSchedLogFile"},
+    {"SlurmSchedLogLevel"},
+    {"SlurmctldSyslogDebug"},
+    {"SlurmdSyslogDebug"},
+    {"DisableRootJobs"},
+    {"UsePAM"},
+    {"GroupUpdateTime"},
+    {"GroupUpdateForce"},
+    {"EpilogMsgTime"},
+    {"BatchStartTimeout"},
+    {"EioTimeout"},
+    {"SrunPortRange"},
+    {"VSizeFactor"},
+    {"TrackWCKey"},
+    {"AllowSpecResourcesUsage"},
+    {"CommunicationParameters"},
+    {"ReconfigFlags"},
+    {"ScronParameters"},
+    {"BcastParameters"},
+    {"BcastExclude"},
+    {"NamespaceType"},
+    {"JobContainerType"},
+    {"NodeFeaturesPlugins"},
+    {"PrEpPlugins"},
+    {"PrEpParameters"},
+    {"PlugStackConfig"},
+    {"PluginDir"},
+    {"AcctGatherEnergyType"},
+    {"AcctGatherFilesystemType"},
+    {"AcctGatherInfinibandType"},
+    {"AcctGatherInterconnectType"},
+    {"AcctGatherProfileType"},
+    {"AcctGatherNodeFreq"},
+    {"AuthAltTypes"},
+    {"AuthAltParameters"},
+    {"BurstBufferType"},
+    {"Certgen*"},
+    {"Certmgr*"},
+    {"TLS*"},
+    {"CpuFreqDef"},
+    {"CpuFreqGovernors"},
+    {"FederationParameters"},
+    {"GpuFreqDef"},
+    {"HashPlugin"},
+    {"HttpParserType"},
+    {"UrlParserType"},
+    {"Metrics*"},
+    {"MCS*"},
+    {"PrioritySiteFactor*"},
+    {"ResvProlog"},
+    {"ResvEpilog"},
+    {"ResvOverRun"},
+    {"Serializer*"},
+    {"DataParserParameters"},
+    {"SlurmrestdParameters"},
+    {"SlurmctldHttpAuthParameters"},
+    {"SlurmdHttpAuthParameters"},
+    {"SwitchType"},
+    {"SwitchParameters"},
+    {"X11Parameters"},
+    {"DefRuntimePlugin"},
+    {"PowerAction"},
+    {"PowerParameters"},
+    {"PowerPlugin"},
+    {"RoutePlugin"},
+    {"ControlMachine"},
+    {"ControlAddr"},
+    {"BackupController"},
+    {"BackupAddr"},
+    {"CacheGroups"},
+    {"CheckpointType"},
+    {"CoreSpecPlugin"},
+    {"CryptoType"},
+    {"DefaultStorageHost"},
+    {"DefaultStorageLoc"},
+    {"DefaultStoragePass"},
+    {"DefaultStoragePort"},
+    {"DefaultStorageType"},
+    {"DefaultStorageUser"},
+    {"ExtSensorsFreq"},
+    {"ExtSensorsType"},
+    {"FastSchedule"},
+    {"GetEnvTimeout"},
+    {"JobCheckpointDir"},
+    {"JobCredentialPrivateKey"},
+    {"JobCredentialPublicCertificate"},
+    {"KeepAliveTime"},
+    {"LaunchType"},
+    {"MemLimitEnforce"},
+    {"SallocDefaultCommand"},
+    {"SchedulerPort"},
+    {"SchedulerRootFilter"},
+    {"UnkillableStepProgram"},
+});
+
+constexpr auto kNode = std::to_array<Key>({
+    used("NodeName"),
+    used("CPUs"),
+    used("Procs"),
+    used("Boards"),
+    used("Sockets"),
+    used("SocketsPerBoard"),
+    used("CoresPerSocket"),
+    used("ThreadsPerCore"),
+    used("RealMemory"),
+    used("TmpDisk"),
+    used("MemSpecLimit"),
+    used("Gres"),
+    used("Feature"),
+    used("Features"),
+    used("Weight"),
+    used("State"),
+    used("Reason"),
+    used("CoreSpecCount"),
+    used("CpuSpecList"),
+    plan("CpuBind", "tasks are bound to CPUs as without it"),
+    plan("RestrictedCoresPerGPU", "no cores are kept for GPU jobs"),
+    plan("Topology", "nodes are chosen without regard to the network"),
+    {"NodeHostname"},
+    {"NodeAddr"},
+    {"BcastAddr"},
+    {"Port"},
+    {"Parameters"},
+    {"SuspendTime"},
+});
+
+constexpr auto kPartition = std::to_array<Key>({
+    used("PartitionName"),
+    used("Nodes"),
+    used("Default"),
+    used("State"),
+    used("MaxTime"),
+    used("DefaultTime"),
+    used("MinNodes"),
+    used("MaxNodes"),
+    used("MaxCPUsPerNode"),
+    used("MaxMemPerCPU"),
+    used("MaxMemPerNode"),
+    used("DefMemPerCPU"),
+    used("DefMemPerGPU"),
+    used("DefMemPerNode"),
+    used("DefCpuPerGPU"),
+    used("JobDefaults"),
+    used("OverSubscribe"),
+    used("Shared"),
+    used("Exclusive"),
+    used("LLN"),
+    plan("MaxCPUsPerSocket", "the limit is not applied"),
+    plan("SelectTypeParameters", "the cluster's SelectTypeParameters are used"),
+    plan("CpuBind", "tasks are bound to CPUs as without it"),
+    plan("ExclusiveUser", "nodes are planned as open to all users"),
+    plan("ExclusiveTopo", "nodes are planned as open to all jobs"),
+    plan("Topology", "nodes are chosen without regard to the network"),
+    plan("RootOnly", "whether the user may use the partition is not checked"),
+    plan("AllowGroups", "whether the user may use the partition is not checked"),
+    plan("AllowAccounts", "whether the user may use the partition is not checked"),
+    plan("DenyAccounts", "whether the user may use the partition is not checked"),
+    plan("AllowQos", "whether the user may use the partition is not checked"),
+    plan("DenyQos", "whether the user may use the partition is not checked"),
+    plan("AllocNodes", "whether the user may use the partition is not checked"),
+    plan("ReqResv", "whether the user may use the partition is not checked"),
+    plan("QOS", "the limits of the partition's QOS are not applied"),
+    {"PriorityJobFactor"},
+    {"PriorityTier"},
+    {"Priority"},
+    {"PreemptMode"},
+    {"GraceTime"},
+    {"Hidden"},
+    {"DisableRootJobs"},
+    {"PowerDownOnIdle"},
+    {"OverTimeLimit"},
+    {"TRESBillingWeights"},
+    {"Alternate"},
+    {"SuspendTime"},
+    {"SuspendTimeout"},
+    {"ResumeTimeout"},
+});
+
+constexpr auto kDownNode = std::to_array<Key>({used("DownNodes"), used("State"), used("Reason")});
+
+constexpr auto kNodeSet = std::to_array<Key>({used("NodeSet"), used("Feature"), used("Nodes")});
+
+constexpr auto kGres = std::to_array<Key>({
+    used("NodeName"),
+    used("Name"),
+    used("Type"),
+    used("File"),
+    used("MultipleFiles"),
+    used("Count"),
+    used("Cores"),
+    used("CPUs"),
+    used("Links"),
+    used("Link"),
+    used("Flags"),
+    used("AutoDetect"),
+});
+
+constexpr auto kCgroup = std::to_array<Key>({
+    used("CgroupPlugin"),       used("ConstrainDevices"),
+    used("ConstrainCores"),     used("ConstrainRAMSpace"),
+    used("ConstrainSwapSpace"), {"AllowedRAMSpace"},
+    {"AllowedSwapSpace"},       {"MaxRAMPercent"},
+    {"MaxSwapPercent"},         {"MinRAMSpace"},
+    {"CgroupMountpoint"},       {"CgroupSlice"},
+    {"CgroupJobIdPaths"},       {"SignalChildrenProcesses"},
+    {"EnableControllers"},      {"EnableExtraControllers"},
+    {"IgnoreSystemd"},          {"IgnoreSystemdOnFailure"},
+    {"SystemdTimeout"},         {"MemorySwappiness"},
+    {"CgroupAutomount"},        {"CgroupReleaseAgentDir"},
+    {"AllowedKmemSpace"},       {"AllowedDevicesFile"},
+    {"ConstrainKmemSpace"},     {"MaxKmemPercent"},
+    {"MinKmemSpace"},           {"TaskAffinity"},
+});
+
+}  // namespace
+
+std::span<const Key> slurm_keys() {
+  return kSlurm;
+}
+std::span<const Key> node_keys() {
+  return kNode;
+}
+std::span<const Key> partition_keys() {
+  return kPartition;
+}
+std::span<const Key> down_node_keys() {
+  return kDownNode;
+}
+std::span<const Key> node_set_keys() {
+  return kNodeSet;
+}
+std::span<const Key> gres_keys() {
+  return kGres;
+}
+std::span<const Key> cgroup_keys() {
+  return kCgroup;
+}
+
+const Key* find_key(std::span<const Key> keys, std::string_view name) {
+  const auto at = std::ranges::find_if(keys, [&](const Key& key) {
+    if (!key.name.ends_with('*')) return text::equal_ignoring_case(key.name, name);
+    const std::string_view stem = key.name.substr(0, key.name.size() - 1);
+    return name.size() > stem.size() &&
+           text::equal_ignoring_case(name.substr(0, stem.size()), stem);
+  });
+  return at == keys.end() ? nullptr : &*at;
+}
+
+const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_view what,
+                    Complaints& complaints) {
+  const Key* key = find_key(keys, pair.key);
+  if (key == nullptr) {
+    std::vector<std::string> known;
+    for (const Key& k : keys) {
+      if (!k.name.ends_with('*')) known.emplace_back(k.name);
+    }
+    const std::string near = text::nearest(pair.key, known);
+    complaints.error(pair.at,
+                     fmt::format("{} is not a key of {}{}", shown(pair.key), what,
+                                 near.empty() ? "" : fmt::format("; did you mean {}?", near)));
+    return nullptr;
+  }
+  switch (key->use) {
+    case Use::used:
+      return key;
+    case Use::not_used:
+      complaints.unused(pair.at, key->name.ends_with('*') ? std::string_view(pair.key) : key->name);
+      return nullptr;
+    case Use::not_planned:
+      break;
+  }
+  complaints.warn_once(
+      pair.at, key->name,
+      fmt::format("{}={} is not planned for: {}", key->name, shown(pair.value), key->consequence));
+  return nullptr;
+}
+
+}  // namespace berth::conf

@@ -1,0 +1,220 @@
+// What the keys of NodeName= and PartitionName= lines mean.
+#include "conf/slurm_lines.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "conf/keys.h"
+#include "conf/values.h"
+#include "text/cpumask.h"
+#include "text/words.h"
+
+namespace berth::conf {
+namespace {
+
+constexpr std::uint32_t kMaxCpus = 16384;  // of one node
+
+constexpr std::array<std::string_view, 7> kNodeStates = {"UNKNOWN", "CLOUD",   "DOWN",  "DRAIN",
+                                                         "FAIL",    "FAILING", "FUTURE"};
+
+bool is(const Pair& pair, std::string_view key) {
+  return text::equal_ignoring_case(pair.key, key);
+}
+
+bool no_limit(const Pair& pair) {
+  return text::equal_ignoring_case(pair.value, "UNLIMITED") ||
+         text::equal_ignoring_case(pair.value, "INFINITE") || pair.value == "-1";
+}
+
+void node_gres(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  Located<std::vector<text::TresItem>> out{{}, pair.at};
+  if (!pair.value.empty() && !text::equal_ignoring_case(pair.value, "none") &&
+      pair.value != "(null)") {
+    auto items = text::parse_node_gres(pair.value);
+    if (!items) {
+      complaints.error(pair.at, fmt::format("Gres={}: {}", shown(pair.value), items.error().hint));
+      return;
+    }
+    for (const text::TresItem& a : *items) {
+      for (const text::TresItem& b : *items) {
+        if (a.name == b.name && a.type.empty() && !b.type.empty()) {
+          complaints.error(pair.at,
+                           fmt::format("Gres={}: {} is given with and without a type; give a type "
+                                       "to all or to none",
+                                       shown(pair.value), a.name));
+          return;
+        }
+      }
+    }
+    out.value = std::move(*items);
+  }
+  line.gres = std::move(out);
+}
+
+void cpu_spec_list(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  if (const auto ids = text::parse_id_set(pair.value)) {
+    line.cpu_spec_list = Located<Bits>{*ids, pair.at};
+  } else {
+    complaints.error(
+        pair.at, fmt::format("CpuSpecList={}: allowed is a list like 0,8-9", shown(pair.value)));
+  }
+}
+
+bool node_count_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  struct Row {
+    std::string_view key;
+    Maybe<std::uint32_t> NodeLine::* field;
+    std::uint32_t min;
+    std::uint32_t max;
+  };
+  static constexpr std::array<Row, 9> kRows = {{
+      {"CPUs", &NodeLine::cpus, 1, kMaxCpus},
+      {"Procs", &NodeLine::cpus, 1, kMaxCpus},
+      {"Boards", &NodeLine::boards, 1, 64},
+      {"Sockets", &NodeLine::sockets, 1, 1024},
+      {"SocketsPerBoard", &NodeLine::sockets_per_board, 1, 1024},
+      {"CoresPerSocket", &NodeLine::cores_per_socket, 1, kMaxCpus},
+      {"ThreadsPerCore", &NodeLine::threads_per_core, 1, 64},
+      {"Weight", &NodeLine::weight, 0, UINT32_MAX - 2},
+      {"CoreSpecCount", &NodeLine::core_spec_count, 0, kMaxCpus},
+  }};
+  for (const Row& row : kRows) {
+    if (!is(pair, row.key)) continue;
+    put(line.*row.field, number(pair, row.min, row.max, complaints));
+    return true;
+  }
+  return false;
+}
+
+void over_subscribe(const Pair& pair, PartitionLine& line, Complaints& complaints) {
+  constexpr std::array<std::string_view, 4> kAllowed = {"NO", "YES", "FORCE", "EXCLUSIVE"};
+  Pair word = pair;
+  word.value = pair.value.substr(0, pair.value.find(':'));
+  put(line.over_subscribe, one_of(word, kAllowed, complaints));
+  if (line.over_subscribe &&
+      (line.over_subscribe->value == "YES" || line.over_subscribe->value == "FORCE")) {
+    complaints.warn_once(
+        pair.at, "OverSubscribe",
+        fmt::format("OverSubscribe={} is not planned for: cores are planned as not "
+                    "shared between jobs",
+                    shown(pair.value)));
+  }
+}
+
+void exclusive(const Pair& pair, PartitionLine& line, Complaints& complaints) {
+  constexpr std::array<std::string_view, 4> kAllowed = {"NO", "NODE", "USER", "TOPO"};
+  put(line.exclusive, one_of(pair, kAllowed, complaints));
+  if (line.exclusive && (line.exclusive->value == "USER" || line.exclusive->value == "TOPO")) {
+    complaints.warn_once(
+        pair.at, "Exclusive",
+        fmt::format("Exclusive={} is not planned for: nodes are planned as open to "
+                    "all jobs",
+                    line.exclusive->value));
+  }
+}
+
+/// JobDefaults=DefCpuPerGPU=4,DefMemPerGPU=1000
+void job_defaults(const Pair& pair, JobLimits& limits, Complaints& complaints) {
+  for (const std::string& item : word_list(pair).value) {
+    const std::size_t equals = item.find('=');
+    Pair inner{item.substr(0, equals), equals == std::string::npos ? "" : item.substr(equals + 1),
+               pair.at};
+    if (!is(inner, "DefCpuPerGPU") && !is(inner, "DefMemPerGPU")) {
+      complaints.error(pair.at, fmt::format("JobDefaults={}: allowed are DefCpuPerGPU= and "
+                                            "DefMemPerGPU=",
+                                            shown(pair.value)));
+      return;
+    }
+    apply_limit_pair(inner, limits, complaints);
+  }
+}
+
+}  // namespace
+
+void apply_node_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  if (used_key(node_keys(), pair, "a NodeName line", complaints) == nullptr) return;
+  if (node_count_pair(pair, line, complaints)) return;
+  if (is(pair, "RealMemory")) put(line.real_memory_mb, megabytes(pair, complaints));
+  if (is(pair, "TmpDisk")) put(line.tmp_disk_mb, megabytes(pair, complaints));
+  if (is(pair, "MemSpecLimit")) put(line.mem_spec_limit_mb, megabytes(pair, complaints));
+  if (is(pair, "Gres")) node_gres(pair, line, complaints);
+  if (is(pair, "Feature") || is(pair, "Features")) line.features = word_list(pair);
+  if (is(pair, "State")) put(line.state, one_of(pair, kNodeStates, complaints));
+  if (is(pair, "Reason")) line.reason = Located<std::string>{pair.value, pair.at};
+  if (is(pair, "CpuSpecList")) cpu_spec_list(pair, line, complaints);
+}
+
+bool apply_limit_pair(const Pair& pair, JobLimits& limits, Complaints& complaints) {
+  struct Row {
+    std::string_view key;
+    Maybe<std::uint64_t> JobLimits::* field;
+  };
+  static constexpr std::array<Row, 5> kRows = {{
+      {"DefMemPerCPU", &JobLimits::def_mem_per_cpu_mb},
+      {"DefMemPerGPU", &JobLimits::def_mem_per_gpu_mb},
+      {"DefMemPerNode", &JobLimits::def_mem_per_node_mb},
+      {"MaxMemPerCPU", &JobLimits::max_mem_per_cpu_mb},
+      {"MaxMemPerNode", &JobLimits::max_mem_per_node_mb},
+  }};
+  for (const Row& row : kRows) {
+    if (!is(pair, row.key)) continue;
+    limits.*row.field = memory_limit(pair, complaints);
+    return true;
+  }
+  if (is(pair, "DefCpuPerGPU")) {
+    put(limits.def_cpu_per_gpu, number(pair, 0, kMaxCpus, complaints));
+    if (limits.def_cpu_per_gpu && limits.def_cpu_per_gpu->value == 0)
+      limits.def_cpu_per_gpu.reset();
+    return true;
+  }
+  if (is(pair, "JobDefaults")) {
+    job_defaults(pair, limits, complaints);
+    return true;
+  }
+  return false;
+}
+
+void apply_partition_pair(const Pair& pair, PartitionLine& line, Complaints& complaints) {
+  constexpr std::array<std::string_view, 4> kStates = {"UP", "DOWN", "DRAIN", "INACTIVE"};
+  constexpr std::uint32_t kLargest = UINT32_MAX - 2;
+  if (used_key(partition_keys(), pair, "a PartitionName line", complaints) == nullptr) return;
+  if (apply_limit_pair(pair, line.limits, complaints)) return;
+  if (is(pair, "Nodes")) line.nodes = Located<std::string>{pair.value, pair.at};
+  if (is(pair, "Default")) put(line.is_default, boolean(pair, complaints));
+  if (is(pair, "State")) put(line.state, one_of(pair, kStates, complaints));
+  if (is(pair, "MaxTime")) put(line.max_time, time_limit(pair, complaints));
+  if (is(pair, "DefaultTime")) {
+    if (text::equal_ignoring_case(pair.value, "NONE")) {
+      line.default_time.reset();
+    } else {
+      put(line.default_time, time_limit(pair, complaints));
+    }
+  }
+  if (is(pair, "MinNodes")) put(line.min_nodes, number(pair, 0, kLargest, complaints));
+  if (is(pair, "MaxNodes") || is(pair, "MaxCPUsPerNode")) {
+    Maybe<std::uint32_t>& field = is(pair, "MaxNodes") ? line.max_nodes : line.max_cpus_per_node;
+    if (no_limit(pair)) {
+      field.reset();
+    } else {
+      put(field, number(pair, 0, kLargest, complaints));
+    }
+  }
+  if (is(pair, "OverSubscribe") || is(pair, "Shared")) over_subscribe(pair, line, complaints);
+  if (is(pair, "Exclusive")) exclusive(pair, line, complaints);
+  if (is(pair, "LLN")) put(line.least_loaded, boolean(pair, complaints));
+}
+
+void warn_of_repeats(std::span<const Pair> pairs, Complaints& complaints) {
+  std::map<std::string, const Pair*> seen;
+  for (const Pair& pair : pairs) {
+    const auto [at, fresh] = seen.emplace(text::to_lower(pair.key), &pair);
+    if (!fresh) {
+      complaints.warn(pair.at,
+                      fmt::format("{} is given twice on this line; the last one, {}, counts",
+                                  shown(pair.key), shown(pair.value)));
+    }
+  }
+}
+
+}  // namespace berth::conf
