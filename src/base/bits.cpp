@@ -23,13 +23,17 @@ std::uint64_t& Bits::word_ref(std::size_t w) {
   return more_[w - kInline];
 }
 
-void Bits::set(std::size_t i) { word_ref(i / 64) |= std::uint64_t{1} << (i % 64); }
+void Bits::set(std::size_t i) {
+  word_ref(i / 64) |= std::uint64_t{1} << (i % 64);
+}
 
 void Bits::reset(std::size_t i) {
   if (i / 64 < words()) word_ref(i / 64) &= ~(std::uint64_t{1} << (i % 64));
 }
 
-bool Bits::test(std::size_t i) const { return (word(i / 64) >> (i % 64)) & 1; }
+bool Bits::test(std::size_t i) const {
+  return (word(i / 64) >> (i % 64)) & 1;
+}
 
 void Bits::clear() {
   inline_.fill(0);

@@ -1,5 +1,6 @@
 // A set of small non-negative integers (core numbers, CPU ids, device indices). Grows on demand;
-// up to 128 members live inside the object, so that placing on thousands of nodes allocates nothing.
+// up to 128 members live inside the object, so that placing on thousands of nodes allocates
+// nothing.
 #pragma once
 
 #include <array>

@@ -6,7 +6,9 @@
 namespace berth {
 namespace {
 
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 
 /// The run of digits at `at`, without leading zeros.
 std::string_view digits_at(std::string_view s, std::size_t at, std::size_t& end) {

@@ -28,18 +28,29 @@ std::unexpected<Error> one_line(Code code, Severity severity, std::string text, 
 
 }  // namespace
 
-std::string_view slurm_text(Code code) { return kCodes[static_cast<std::size_t>(code)].text; }
-std::string_view code_name(Code code) { return kCodes[static_cast<std::size_t>(code)].name; }
+std::string_view slurm_text(Code code) {
+  return kCodes[static_cast<std::size_t>(code)].text;
+}
+std::string_view code_name(Code code) {
+  return kCodes[static_cast<std::size_t>(code)].name;
+}
 
 std::string render(const Message& message, std::string_view command) {
   std::string line;
   if (message.severity != Severity::bare) line.append(command).append(": ");
   switch (message.severity) {
-    case Severity::warning: line += "warning: "; break;
-    case Severity::error: line += "error: "; break;
-    case Severity::fatal: line += "fatal: "; break;
+    case Severity::warning:
+      line += "warning: ";
+      break;
+    case Severity::error:
+      line += "error: ";
+      break;
+    case Severity::fatal:
+      line += "fatal: ";
+      break;
     case Severity::bare:
-    case Severity::plain: break;
+    case Severity::plain:
+      break;
   }
   return line + message.text;
 }

@@ -58,7 +58,11 @@ std::unexpected<Error> fail(Code code, std::string text, std::string hint = {}, 
 std::unexpected<Error> fail_fatal(Code code, std::string text, std::string hint = {},
                                   int exit_code = 1);
 /// Pass an error on to another Result type.
-inline std::unexpected<Error> pass(Error&& error) { return std::unexpected<Error>(std::move(error)); }
-inline std::unexpected<Error> pass(const Error& error) { return std::unexpected<Error>(error); }
+inline std::unexpected<Error> pass(Error&& error) {
+  return std::unexpected<Error>(std::move(error));
+}
+inline std::unexpected<Error> pass(const Error& error) {
+  return std::unexpected<Error>(error);
+}
 
 }  // namespace berth

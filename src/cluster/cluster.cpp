@@ -6,7 +6,9 @@
 
 namespace berth::cluster {
 
-std::uint64_t Gres::total() const { return total_of(""); }
+std::uint64_t Gres::total() const {
+  return total_of("");
+}
 
 std::uint64_t Gres::total_of(std::string_view type) const {
   std::uint64_t sum = 0;

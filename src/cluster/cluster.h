@@ -39,10 +39,10 @@ struct Device {
 
 /// All devices of one name on one node, in device index order.
 struct Gres {
-  std::string name;             // "gpu", "shard", "mps", "nic", …
-  std::vector<Device> devices;  // for shard and mps: one entry for each GPU, same index
-  bool shares_gpu = false;      // shard, mps: units of the GPU of the same index
-  bool counted = false;         // no device files: units of one pool, no indices
+  std::string name;               // "gpu", "shard", "mps", "nic", …
+  std::vector<Device> devices;    // for shard and mps: one entry for each GPU, same index
+  bool shares_gpu = false;        // shard, mps: units of the GPU of the same index
+  bool counted = false;           // no device files: units of one pool, no indices
   bool given_explicitly = false;  // gres.conf Flags=explicit: --exclusive does not take it
 
   [[nodiscard]] std::uint64_t total() const;
@@ -60,9 +60,9 @@ struct Node {
   std::uint32_t weight = 1;
   std::vector<std::string> features;
   std::vector<Gres> gres;
-  Bits reserved_cores;              // CoreSpecCount/CpuSpecList: never given to jobs
+  Bits reserved_cores;                   // CoreSpecCount/CpuSpecList: never given to jobs
   std::uint64_t reserved_memory_mb = 0;  // MemSpecLimit
-  bool usable = true;               // not DOWN/DRAIN/FUTURE
+  bool usable = true;                    // not DOWN/DRAIN/FUTURE
   std::string state_reason;
 
   [[nodiscard]] std::uint32_t cores() const { return sockets * cores_per_socket; }
@@ -116,15 +116,15 @@ struct Settings {
   std::optional<std::uint64_t> max_mem_per_cpu_mb;
   std::optional<std::uint64_t> max_mem_per_node_mb;
   std::optional<std::uint32_t> def_cpu_per_gpu;
-  bool memory_is_consumed = true;    // SelectTypeParameters has _Memory
-  bool enforce_binding_gres = false; // ENFORCE_BINDING_GRES
-  bool multiple_sharing_gres = false;  // MULTIPLE_SHARING_GRES_PJ
-  bool one_task_per_sharing = false;   // ONE_TASK_PER_SHARING_GRES
-  bool least_loaded_shares = false;    // LL_SHARED_GRES
+  bool memory_is_consumed = true;        // SelectTypeParameters has _Memory
+  bool enforce_binding_gres = false;     // ENFORCE_BINDING_GRES
+  bool multiple_sharing_gres = false;    // MULTIPLE_SHARING_GRES_PJ
+  bool one_task_per_sharing = false;     // ONE_TASK_PER_SHARING_GRES
+  bool least_loaded_shares = false;      // LL_SHARED_GRES
   bool core_default_dist_block = false;  // CR_CORE_DEFAULT_DIST_BLOCK
   bool one_task_per_core = false;        // CR_ONE_TASK_PER_CORE
-  bool task_affinity = true;         // TaskPlugin has task/affinity
-  bool constrain_devices = false;    // task/cgroup and ConstrainDevices=yes: GPUs renumbered from 0
+  bool task_affinity = true;             // TaskPlugin has task/affinity
+  bool constrain_devices = false;  // task/cgroup and ConstrainDevices=yes: GPUs renumbered from 0
   std::uint32_t max_tasks_per_node = 512;
   std::uint32_t max_array_size = 1001;
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::no;

@@ -128,9 +128,20 @@ void Usage::change(const Allocation& allocation, bool taking) {
     }
     refresh_state(share.node);
   }
+  // States that no node is in any more are forgotten from time to time, so that a long life with
+  // many different loads stays as small as the cluster.
+  if (state_ids_.size() > 4 * nodes_.size() + 64) {
+    state_ids_.clear();
+    state_count_ = 0;
+    for (NodeIndex i = 0; i < nodes_.size(); ++i) refresh_state(i);
+  }
 }
 
-void Usage::take(const Allocation& allocation) { change(allocation, true); }
-void Usage::release(const Allocation& allocation) { change(allocation, false); }
+void Usage::take(const Allocation& allocation) {
+  change(allocation, true);
+}
+void Usage::release(const Allocation& allocation) {
+  change(allocation, false);
+}
 
 }  // namespace berth::cluster

@@ -22,12 +22,12 @@ struct GresShare {
 /// What a job (or a step) holds on one node.
 struct NodeShare {
   NodeIndex node = 0;
-  Bits cores;                      // whole cores
-  std::uint32_t cpus = 0;          // hardware threads of these cores (what is charged)
-  std::uint32_t usable_cpus = 0;   // those a task may use (--threads-per-core lowers it)
-  std::uint32_t tasks = 0;         // tasks the job's layout counts here
+  Bits cores;                     // whole cores
+  std::uint32_t cpus = 0;         // hardware threads of these cores (what is charged)
+  std::uint32_t usable_cpus = 0;  // those a task may use (--threads-per-core lowers it)
+  std::uint32_t tasks = 0;        // tasks the job's layout counts here
   std::uint64_t memory_mb = 0;
-  std::vector<GresShare> gres;     // only those taken
+  std::vector<GresShare> gres;  // only those taken
 
   [[nodiscard]] const GresShare* find(std::string_view name) const;
   /// Indices of the GPUs in use here: whole ones, and those that carry the job's shards or MPS.
@@ -44,8 +44,8 @@ struct NodeUsage {
   Bits cores;
   std::uint64_t memory_mb = 0;
   std::uint32_t jobs = 0;
-  bool closed = false;                            // held by an exclusive job
-  std::vector<std::vector<std::uint64_t>> gres;   // [gres position of the node][device]
+  bool closed = false;                           // held by an exclusive job
+  std::vector<std::vector<std::uint64_t>> gres;  // [gres position of the node][device]
 
   [[nodiscard]] bool idle() const { return jobs == 0; }
 };

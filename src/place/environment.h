@@ -10,6 +10,10 @@ using request::Environment;
 
 /// Variables of the batch script (node-local ones are those of the first node).
 Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& job);
+/// Variables of the batch script of a heterogeneous job: those of the first component, and all
+/// components' own with the suffix _HET_GROUP_n.
+Environment het_batch_environment(const cluster::Cluster& cluster,
+                                  const std::vector<JobFacts>& components);
 /// Variables of the command salloc runs: no node-local ones.
 Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& job);
 /// Variables of one task. `inherited` is srun's own environment (batch_environment inside a batch
@@ -17,10 +21,13 @@ Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& 
 Environment task_environment(const cluster::Cluster& cluster, const JobFacts& job,
                              const StepPlan& step, const TaskPlan& task,
                              const Environment& inherited);
-/// What a rank started by mpirun sees on one node of the job (batch script's view on the first
-/// node, the launcher daemon's elsewhere).
+/// What a rank started by mpirun sees on one node of the job: what the launcher's daemon there got
+/// (the first node has one too).
 Environment mpirun_rank_environment(const cluster::Cluster& cluster, const JobFacts& job,
                                     std::size_t node_position);
+
+/// SLURM_TRES_PER_TASK: "cpu=2,gres/gpu=1"; "" when nothing was asked for by task.
+std::string tres_per_task_text(const request::Request& request);
 
 /// "2(x3),1": consecutive equal values joined.
 std::string repetition_list(const std::vector<std::uint32_t>& values);

@@ -25,20 +25,20 @@ enum class Verdict {
 /// Why nodes were not used, counted while placing; and the nearest miss.
 struct Reasons {
   std::map<std::string, std::uint32_t> nodes_by_cause;  // "not enough GPUs of type a100" → 6
-  std::string nearest_miss;  // "closest: gpu5 has 2 tesla_v100, asked 3"
+  std::string nearest_miss;                             // "closest: gpu5 has 2 tesla_v100, asked 3"
 };
 
 struct JobPlan {
   Verdict verdict = Verdict::never;
-  cluster::Allocation allocation;      // when verdict is now
-  std::string pending_reason;          // squeue's word: Resources, PartitionTimeLimit, …
-  Error error;                         // when verdict is never
+  cluster::Allocation allocation;  // when verdict is now
+  std::string pending_reason;      // squeue's word: Resources, PartitionTimeLimit, …
+  Error error;                     // when verdict is never
   Reasons reasons;
   std::vector<Message> warnings;
   request::Counts counts;
-  std::string partition;               // the partition that was used
+  std::string partition;                            // the partition that was used
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
-  std::optional<request::Memory> memory;  // the request, or the default that applied
+  std::optional<request::Memory> memory;            // the request, or the default that applied
 };
 
 /// Plans one component of a job. Never changes `usage`.

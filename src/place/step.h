@@ -31,19 +31,19 @@ struct JobFacts {
 struct TaskPlan {
   std::uint32_t rank = 0;
   std::uint32_t local_id = 0;
-  std::uint32_t node_id = 0;        // position of the node in the step
+  std::uint32_t node_id = 0;  // position of the node in the step
   cluster::NodeIndex node = 0;
-  bool bound = false;               // false: no mask is set at all (--cpu-bind=none, whole node)
-  Bits cpus;                        // the task's CPU mask (hardware threads)
-  Bits gpus;                        // device indices on the node
-  std::vector<Message> messages;    // "error: Not enough gres to bind 2 per task", …
+  bool bound = false;             // false: no mask is set at all (--cpu-bind=none, whole node)
+  Bits cpus;                      // the task's CPU mask (hardware threads)
+  Bits gpus;                      // device indices on the node
+  std::vector<Message> messages;  // "error: Not enough gres to bind 2 per task", …
 };
 
 struct StepNode {
-  cluster::NodeShare share;              // cores, memory, devices the step holds there
-  std::vector<std::uint32_t> ranks;      // ascending
+  cluster::NodeShare share;                  // cores, memory, devices the step holds there
+  std::vector<std::uint32_t> ranks;          // ascending
   std::optional<std::string> cpu_bind_type;  // "mask_cpu:", "none", …
-  std::string cpu_bind_list;             // "0x0001,0x0100"
+  std::string cpu_bind_list;                 // "0x0001,0x0100"
   bool cpu_bind_verbose = false;
 };
 
@@ -52,34 +52,36 @@ enum class StepVerdict { starts, waits, refused };
 struct StepPlan {
   StepVerdict verdict = StepVerdict::refused;
   std::uint32_t id = 0;
-  std::vector<StepNode> nodes;           // in node order
-  std::vector<TaskPlan> tasks;           // by rank
+  std::vector<StepNode> nodes;  // in node order
+  std::vector<TaskPlan> tasks;  // by rank
   std::uint32_t ntasks = 0;
   std::optional<std::uint32_t> cpus_per_task;
   std::optional<request::GpuBind> gpu_bind;
-  std::string distribution;              // value of SLURM_DISTRIBUTION; "" = not set
+  std::string tres_per_task;        // SLURM_TRES_PER_TASK of the tasks; "" = not set
+  bool allow_task_sharing = false;  // tasks may reach the other tasks' GPUs
+  std::string distribution;         // value of SLURM_DISTRIBUTION; "" = not set
   std::optional<std::uint32_t> plane_size;
-  bool counted = true;                   // takes resources from other steps
+  bool counted = true;    // takes resources from other steps
+  bool launcher = false;  // daemons of mpirun: neither takes nor occupies
   bool exact = false;
   std::vector<Message> warnings;
-  Error error;                           // when refused
-  std::string waits_for;                 // what is in use and by which step, in words
+  Error error;            // when refused
+  std::string waits_for;  // what is in use and by which step, in words
   std::vector<std::uint32_t> waits_for_steps;
 };
 
 /// The steps of one job that run now, and the pointer that rotates small steps over the nodes.
 class StepState {
  public:
-  explicit StepState(const JobFacts& job) : job_(&job) {}
-  void start(const StepPlan& plan);   // remembers what a counted step holds
-  void finish(std::uint32_t step_id); // gives it back
+  explicit StepState(const JobFacts& /*job*/) {}
+  void start(const StepPlan& plan);    // remembers what a counted step holds
+  void finish(std::uint32_t step_id);  // gives it back
   [[nodiscard]] const std::vector<StepPlan>& running() const { return running_; }
   [[nodiscard]] std::uint32_t next_id() const { return next_id_; }
 
-  std::size_t rotation = 0;           // index into the job's nodes
+  std::size_t rotation = 0;  // index into the job's nodes
 
  private:
-  const JobFacts* job_;
   std::vector<StepPlan> running_;
   std::uint32_t next_id_ = 0;
 };

@@ -7,8 +7,8 @@
 namespace berth::request {
 
 struct Counts {
-  std::optional<std::uint32_t> tasks;      // T: known task count of the job
-  bool tasks_explicit = false;             // -n was given
+  std::optional<std::uint32_t> tasks;              // T: known task count of the job
+  bool tasks_explicit = false;                     // -n was given
   std::optional<std::uint32_t> ntasks_per_node;    // Tn, given or implied by GPU options
   std::optional<std::uint32_t> ntasks_per_socket;  // Ts
   std::optional<std::uint32_t> sockets_per_node;
@@ -16,14 +16,14 @@ struct Counts {
   std::optional<std::uint32_t> max_nodes;  // unset = unlimited
   bool max_nodes_implied = false;          // from -n, not from -N
   std::uint32_t desired_nodes = 1;
-  std::vector<std::uint32_t> sizes;        // -N size list, ascending
-  std::optional<std::uint32_t> cpus_per_task;      // c, given or implied
-  std::vector<GresAsk> per_job;            // Gj, including tasks × per-task
+  std::vector<std::uint32_t> sizes;            // -N size list, ascending
+  std::optional<std::uint32_t> cpus_per_task;  // c, given or implied
+  std::vector<GresAsk> per_job;                // Gj, including tasks × per-task
   std::vector<GresAsk> per_node;
   std::vector<GresAsk> per_socket;
   std::vector<GresAsk> per_task;
-  std::optional<GpuBind> gpu_bind;         // given, or implied by per-task GPUs / ntasks-per-gpu
-  std::vector<Message> warnings;           // "can't run T processes on N nodes, …"
+  std::optional<GpuBind> gpu_bind;  // given, or implied by per-task GPUs / ntasks-per-gpu
+  std::vector<Message> warnings;    // "can't run T processes on N nodes, …"
 };
 
 /// Checks the combinations of spec gpu.md §4 and placement-jobs.md §1 and fills in what they imply.

@@ -21,10 +21,10 @@ enum class Opt : std::uint16_t {
 enum class Level { directive, environment, command_line };
 
 struct Given {
-  std::string text;         // the argument as written; "" for flags
+  std::string text;  // the argument as written; "" for flags
   Level level = Level::command_line;
-  int line = 0;             // script line of a directive, from 1
-  std::string variable;     // name of the environment variable
+  int line = 0;          // script line of a directive, from 1
+  std::string variable;  // name of the environment variable
 };
 
 class OptionSet {

@@ -1,0 +1,81 @@
+// A request made ready for placement: all numbers known, defaults of partition and cluster applied.
+// One Ask is made for a job and then read for every node.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "request/counts.h"
+#include "request/request.h"
+
+namespace berth::place {
+
+/// One kind of device that is asked for (name and type), in all its spellings; 0 = not asked so.
+struct DeviceAsk {
+  std::string name;
+  std::string type;  // "" = any
+  std::uint64_t per_job = 0;
+  std::uint64_t per_node = 0;
+  std::uint64_t per_socket = 0;
+  std::uint64_t per_task = 0;
+
+  [[nodiscard]] bool shares_gpu() const { return name == "shard" || name == "mps"; }
+  [[nodiscard]] bool is_gpu() const { return name == "gpu"; }
+};
+
+struct Ask {
+  std::optional<std::uint32_t> tasks;  // T
+  std::uint32_t cpus_per_task = 1;     // c
+  bool cpus_per_task_given = false;
+  std::optional<std::uint32_t> per_node_tasks;    // Tn
+  std::optional<std::uint32_t> per_socket_tasks;  // Ts
+  std::optional<std::uint32_t> per_core_tasks;    // Tc
+  std::optional<std::uint32_t> per_gpu_tasks;     // Tg
+  std::optional<std::uint32_t> threads_per_core;
+  std::optional<std::uint32_t> sockets_per_node;
+  std::optional<std::uint32_t> cores_per_socket;
+
+  std::uint32_t min_nodes = 1;
+  std::optional<std::uint32_t> max_nodes;
+  std::uint32_t desired_nodes = 1;
+  bool nodes_range = false;  // desired is a wish: the minimum makes a run sufficient
+  std::vector<std::uint32_t> sizes;
+
+  std::uint64_t total_cpus = 1;                    // P
+  std::uint32_t min_cpus_per_node = 1;             // p
+  std::optional<std::uint32_t> max_cpus_per_node;  // a limit of the partition
+  std::optional<std::uint32_t> cpus_per_gpu;
+  std::optional<request::Memory> memory;  // unset = all memory of the nodes
+  bool memory_counts = true;
+  std::uint64_t tmp_mb = 0;
+
+  bool exclusive = false;
+  bool overcommit = false;
+  bool contiguous = false;
+  bool spread = false;
+  bool enforce_binding = false;
+  bool block_cores = false;  // -m *:block, plane
+  std::optional<std::uint32_t> plane_size;
+  bool multiple_sharing = false;
+  bool least_loaded_shares = false;
+
+  std::vector<DeviceAsk> devices;                  // per-socket ones first, else request order
+  std::map<std::string, std::uint32_t> arbitrary;  // -m arbitrary: tasks of each listed node
+
+  [[nodiscard]] bool wants_gpu() const;
+  /// CPUs usable per core on a node.
+  [[nodiscard]] std::uint32_t usable_threads(const cluster::Node& node) const;
+  /// Memory a job of this many CPUs/GPUs takes on a node that has `node_mb`.
+  [[nodiscard]] std::uint64_t memory_on(std::uint64_t node_mb, std::uint64_t cpus,
+                                        std::uint64_t gpus) const;
+};
+
+/// Applies partition and cluster defaults (memory, CPUs per GPU) and works out P and p.
+Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partition,
+             const request::Request& request, const request::Counts& counts);
+
+}  // namespace berth::place

@@ -1,0 +1,506 @@
+#include "place/examine.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+namespace berth::place {
+namespace {
+
+using cluster::Gres;
+using cluster::Node;
+using cluster::NodeUsage;
+
+constexpr std::uint64_t kMany = std::numeric_limits<std::uint32_t>::max();
+
+/// Lowest and highest number of tasks a node may get.
+struct TaskBounds {
+  std::uint64_t low = 1;
+  std::uint64_t high = kMany;
+};
+
+TaskBounds task_bounds(const Ask& ask, const Node& node, std::uint64_t offered_cpus) {
+  TaskBounds b;
+  if (ask.per_node_tasks) {
+    b = {*ask.per_node_tasks, *ask.per_node_tasks};
+  } else if (ask.per_socket_tasks) {
+    b = {*ask.per_socket_tasks, std::uint64_t{*ask.per_socket_tasks} * node.sockets};
+  } else if (ask.per_core_tasks) {
+    b = {*ask.per_core_tasks, std::uint64_t{*ask.per_core_tasks} * node.cores()};
+  } else if (ask.per_gpu_tasks && ask.tasks) {
+    if (ask.max_nodes == ask.min_nodes) {
+      const std::uint64_t each = *ask.tasks / ask.min_nodes;
+      b = {each, each};
+    } else {
+      b = {*ask.per_gpu_tasks, *ask.tasks};
+    }
+  } else if (ask.max_nodes == 1U && ask.tasks) {
+    b = {*ask.tasks, *ask.tasks};
+  } else if (ask.tasks == 1U ||
+             (ask.tasks && ask.tasks == ask.max_nodes && *ask.tasks == ask.min_nodes)) {
+    b = {1, 1};
+  }
+  b.high = std::min(b.high, offered_cpus / ask.cpus_per_task);
+  if (ask.tasks) b.high = std::min<std::uint64_t>(b.high, *ask.tasks);
+  b.low = std::clamp<std::uint64_t>(b.low, 1, std::max<std::uint64_t>(b.high, 1));
+  return b;
+}
+
+/// One node under examination: its free cores socket by socket, narrowed step by step.
+class NodeExam {
+ public:
+  NodeExam(const Examination& exam, const Node& node, const NodeUsage& usage,
+           const Gathered& gathered, Pass pass)
+      : ask_(exam.ask),
+        pool_shares_(exam.pool_shares),
+        node_(node),
+        usage_(usage),
+        gathered_(gathered),
+        near_(pass == Pass::near || exam.ask.enforce_binding),
+        first_pass_(pass == Pass::near),
+        threads_(exam.ask.usable_threads(node)) {}
+
+  Offer run() {
+    offer_.devices.resize(ask_.devices.size());
+    offer_.free_units.resize(ask_.devices.size());
+    if (!open_for_job()) return std::move(offer_);
+    count_free_cores();
+    if (!whole_node_is_free()) return std::move(offer_);
+    if (!enough_sockets() || !memory_fits() || !offer_cpus()) return std::move(offer_);
+    note_devices();
+    for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      if (!narrow_for(i)) return std::move(offer_);
+    }
+    if (!lower_to_memory()) return std::move(offer_);
+    finish();
+    return std::move(offer_);
+  }
+
+ private:
+  bool out(Cause cause, std::uint64_t have = 0, std::uint64_t asked = 0, std::size_t device = 0) {
+    offer_.cause = cause;
+    offer_.have = have;
+    offer_.asked = asked;
+    offer_.device = device;
+    return false;
+  }
+
+  bool open_for_job() {
+    if (usage_.closed) return out(Cause::closed);
+    if (ask_.tmp_mb > node_.tmp_disk_mb) {
+      return out(Cause::tmp_disk, node_.tmp_disk_mb, ask_.tmp_mb);
+    }
+    return true;
+  }
+
+  void count_free_cores() {
+    free_ = Bits::first_n(node_.cores()) - usage_.cores - node_.reserved_cores;
+    per_socket_.resize(node_.sockets);
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) per_socket_[s] = cores_on(s);
+  }
+
+  bool whole_node_is_free() {
+    if (!ask_.exclusive) return true;
+    bool taken = usage_.jobs > 0 || usage_.cores.any();
+    for (const auto& devices : usage_.gres) {
+      for (std::uint64_t units : devices) taken = taken || units > 0;
+    }
+    return taken ? out(Cause::busy_exclusive) : true;
+  }
+
+  bool enough_sockets() {
+    std::uint32_t usable = 0;
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      if (ask_.cores_per_socket && per_socket_[s] < *ask_.cores_per_socket) drop_socket(s);
+      if (per_socket_[s] > 0) ++usable;
+    }
+    if (ask_.sockets_per_node && usable < *ask_.sockets_per_node) {
+      return out(Cause::sockets, usable, *ask_.sockets_per_node);
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::uint64_t free_memory() const {
+    const std::uint64_t all = node_.usable_memory_mb();
+    return all - std::min(all, usage_.memory_mb);
+  }
+
+  bool memory_fits() {
+    if (!ask_.memory_counts) return true;
+    if (!ask_.memory) {
+      return usage_.memory_mb == 0 ? true : out(Cause::memory, free_memory(), node_.memory_mb);
+    }
+    if (ask_.memory->per == request::MemoryPer::node && ask_.memory->mb > free_memory()) {
+      return out(Cause::memory, free_memory(), ask_.memory->mb);
+    }
+    return true;
+  }
+
+  /// §3: CPUs and task room before devices are looked at.
+  bool offer_cpus() {
+    const std::uint64_t c = ask_.cpus_per_task;
+    std::uint64_t cpus = cpus_left();
+    if (ask_.max_cpus_per_node) cpus = std::min<std::uint64_t>(cpus, *ask_.max_cpus_per_node);
+    if (cpus < ask_.min_cpus_per_node) return out(Cause::cpus, cpus, ask_.min_cpus_per_node);
+    std::uint64_t room = 0;
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      std::uint64_t tasks = std::uint64_t{per_socket_[s]} * threads_;
+      if (ask_.per_socket_tasks) tasks = std::min<std::uint64_t>(tasks, *ask_.per_socket_tasks);
+      room += tasks;
+    }
+    if (ask_.per_node_tasks) {
+      if (room < *ask_.per_node_tasks) return out(Cause::tasks, room, *ask_.per_node_tasks);
+      if (!ask_.exclusive && !ask_.cpus_per_gpu) {
+        room = std::min<std::uint64_t>(room, *ask_.per_node_tasks);
+      }
+    }
+    offered_ = std::min(room, cpus);
+    if (c > 1) {
+      std::uint64_t tasks = cpus / c;
+      if (ask_.per_core_tasks == 1U && c > threads_) {
+        tasks = total_cores() / ((c + threads_ - 1) / threads_);
+      }
+      offered_ = std::min(tasks, room) * c;
+    }
+    if (ask_.per_socket_tasks) cap_sockets(std::uint64_t{*ask_.per_socket_tasks} * c);
+    if (ask_.devices.empty() && !ask_.exclusive)
+      cut_to_lowest((offered_ + threads_ - 1) / threads_);
+    std::uint64_t least = ask_.min_cpus_per_node;
+    if (ask_.per_node_tasks) least = std::max(least, *ask_.per_node_tasks * c);
+    if (ask_.max_nodes == 1U && ask_.tasks && !ask_.overcommit) {
+      least = std::max(least, *ask_.tasks * c);
+    }
+    return offered_ >= least ? true : out(Cause::cpus, offered_, least);
+  }
+
+  /// Free units of every asked kind, and the GPU reach of the node.
+  void note_devices() {
+    near_units_.assign(ask_.devices.size() * node_.sockets, 0);
+    any_units_.assign(ask_.devices.size(), 0);
+    for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      const DeviceAsk& want = ask_.devices[i];
+      const Gres* gres = node_.find_gres(want.name);
+      if (gres == nullptr) continue;
+      std::uint64_t largest = 0;
+      std::uint64_t reach = 0;
+      for (std::size_t d = 0; d < gres->devices.size(); ++d) {
+        const cluster::Device& device = gres->devices[d];
+        if (!want.type.empty() && device.type != want.type) continue;
+        const std::uint64_t units = free_units(node_, usage_, *gres, d);
+        if (units == 0) continue;
+        largest = std::max(largest, units);
+        offer_.free_units[i] += units;
+        bool core_near = false;
+        if (device.any_socket(node_.sockets)) {
+          any_units_[i] += units;
+          core_near = total_cores() > 0;
+        } else {
+          device.sockets.each([&](std::size_t s) {
+            if (s >= node_.sockets) return;
+            near_units_[i * node_.sockets + s] += units;
+            core_near = core_near || per_socket_[s] > 0;
+          });
+        }
+        if (core_near) reach += units;
+      }
+      if (want.shares_gpu() && !pool_shares_ && !ask_.multiple_sharing) share_cap_ = largest;
+      if (want.is_gpu()) {
+        const std::uint64_t cap = want.per_node > 0 ? want.per_node : want.per_job;
+        offer_.reach += ask_.exclusive || cap == 0 ? reach : std::min(reach, cap);
+      }
+    }
+  }
+
+  /// CPUs that go with each device of a kind, where that is known (§4 point 2).
+  [[nodiscard]] std::uint64_t cpus_per_device(const DeviceAsk& want) const {
+    if (!want.is_gpu()) return 0;
+    if (ask_.cpus_per_gpu) return *ask_.cpus_per_gpu;
+    const std::uint64_t c = ask_.cpus_per_task;
+    if (ask_.per_gpu_tasks) return *ask_.per_gpu_tasks * c;
+    if (!first_pass_ || want.per_job == 0 || !ask_.tasks || *ask_.tasks == 0) return 0;
+    const std::uint64_t tasks = *ask_.tasks;
+    if (tasks >= want.per_job && tasks % want.per_job == 0) return c * (tasks / want.per_job);
+    if (want.per_job % tasks == 0 && c % (want.per_job / tasks) == 0) {
+      return c / (want.per_job / tasks);
+    }
+    return 0;
+  }
+
+  /// Most units that may be taken here (§4 point 1).
+  [[nodiscard]] std::uint64_t unit_limit(std::size_t i, const TaskBounds& bounds,
+                                         std::uint64_t per_device) const {
+    const DeviceAsk& want = ask_.devices[i];
+    std::uint64_t limit = want.per_node > 0  ? want.per_node
+                          : want.per_job > 0 ? want.per_job
+                                             : kMany;
+    if (ask_.memory_counts && ask_.memory && ask_.memory->per == request::MemoryPer::gpu &&
+        want.is_gpu() && ask_.memory->mb > 0) {
+      limit = std::min(limit, free_memory() / ask_.memory->mb);
+    }
+    if (per_device > 0 && ask_.cpus_per_gpu) limit = std::min(limit, cpus_left() / per_device);
+    if (want.shares_gpu() && share_cap_ != kMany) limit = std::min(limit, share_cap_);
+    if (want.per_job > 0) {
+      const std::uint64_t taken = gathered_.devices[i];
+      if (taken >= want.per_job) {
+        const std::uint64_t per_socket = want.per_socket * node_.sockets;
+        const std::uint64_t least = want.per_node > 0
+                                        ? want.per_node
+                                        : std::max({std::uint64_t{1}, want.per_task, per_socket});
+        limit = std::min(limit, least);
+      } else {
+        const std::uint64_t keep = gathered_.nodes_missing > 1 ? gathered_.nodes_missing - 1 : 0;
+        const std::uint64_t rest = want.per_job - taken;
+        limit = std::min(limit, rest > keep ? rest - keep : 1);
+      }
+    }
+    if (want.per_task > 0)
+      limit = std::min(limit, want.per_task * std::max<std::uint64_t>(bounds.high, 1));
+    return limit;
+  }
+
+  /// §4: which sockets and cores stay for one kind of device, and how many of it are usable.
+  bool narrow_for(std::size_t i) {
+    const DeviceAsk& want = ask_.devices[i];
+    const std::uint64_t c = ask_.cpus_per_task;
+    TaskBounds bounds = task_bounds(ask_, node_, offered_);
+    bounds.high = std::min(bounds.high, max_tasks_);
+    const std::uint64_t e = cpus_per_device(want);
+    const std::uint64_t limit = unit_limit(i, bounds, e);
+    if (want.per_task > 0 && want.per_task * bounds.low > limit) {
+      return no_devices(i, want.per_task * bounds.low);
+    }
+    std::vector<bool> needed(node_.sockets, false);
+    const std::uint64_t sum = walk_sockets(i, limit, e, bounds, needed);
+    std::uint64_t usable = std::min(sum, limit);
+    if (e > 0) usable = std::min(usable, cpus_left() / e);
+    const std::uint64_t per_socket_least =
+        want.per_socket * std::max<std::uint32_t>(ask_.sockets_per_node.value_or(1), 1);
+    const std::uint64_t least =
+        std::max({std::uint64_t{1}, want.per_node, want.per_task, per_socket_least});
+    if (usable < least) return no_devices(i, least);
+    if (e > 0) bounds.high = std::min(bounds.high, std::max(bounds.low, usable * e / c));
+    if (want.per_task > 0) {
+      bounds.high = std::min(bounds.high, usable / want.per_task);
+    }
+    if (ask_.per_gpu_tasks && want.is_gpu()) {
+      bounds.high = std::min(bounds.high, usable * *ask_.per_gpu_tasks);
+    }
+    if (bounds.high >= bounds.low) bounds.high -= bounds.high % bounds.low;
+    const bool anywhere =
+        any_units_[i] >= std::min(limit, want.per_node > 0 ? want.per_node : limit);
+    if (near_ && !anywhere) {
+      for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+        if (!needed[s]) drop_socket(s);
+      }
+    }
+    offer_.devices[i] = usable;
+    return keep_wanted_cores(i, usable, e, anywhere, needed, bounds);
+  }
+
+  /// Sockets from the one with most free cores; adds up units until the limit is reached.
+  std::uint64_t walk_sockets(std::size_t i, std::uint64_t limit, std::uint64_t e,
+                             const TaskBounds& bounds, std::vector<bool>& needed) {
+    const DeviceAsk& want = ask_.devices[i];
+    std::vector<std::uint32_t> order(node_.sockets);
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, std::greater<>{},
+                             [&](std::uint32_t s) { return per_socket_[s]; });
+    const std::uint64_t target = want.per_node > 0 ? want.per_node : limit;
+    std::uint64_t sum = any_units_[i];
+    for (std::uint32_t s : order) {
+      std::uint64_t units = near_units_[i * node_.sockets + s];
+      if (near_ && e > 0) units = std::min(units, std::uint64_t{per_socket_[s]} * threads_ / e);
+      if (units == 0 || units < want.per_socket) {
+        if (first_pass_ && any_units_[i] == 0) shed_cores(s, bounds.low * ask_.cpus_per_task);
+        continue;
+      }
+      if (sum < target) needed[s] = true;
+      sum += units;
+    }
+    return sum;
+  }
+
+  /// §4 points 6 and 7: cut the cores to those the tasks need, evenly over the needed sockets.
+  bool keep_wanted_cores(std::size_t i, std::uint64_t usable, std::uint64_t e, bool anywhere,
+                         const std::vector<bool>& needed, TaskBounds bounds) {
+    const DeviceAsk& want = ask_.devices[i];
+    const std::uint64_t c = ask_.cpus_per_task;
+    const std::uint64_t needed_sockets =
+        static_cast<std::uint64_t>(std::ranges::count(needed, true));
+    const auto cores_for = [&](std::uint64_t tasks) {
+      return (tasks * c + threads_ - 1) / threads_;
+    };
+    const std::uint64_t available = total_cores();
+    std::uint64_t tasks = bounds.high;
+    while (tasks > bounds.low && cores_for(tasks) > available) tasks -= bounds.low;
+    std::uint64_t wanted = cores_for(tasks);
+    if (e > 0) {
+      std::uint64_t units = usable;
+      if (want.per_node > 0) {
+        units = want.per_node;
+      } else if (want.per_socket > 0) {
+        units = want.per_socket * needed_sockets;
+      } else if (want.per_task > 0) {
+        units = want.per_task * tasks;
+      }
+      wanted = std::max(wanted, (units * e + threads_ - 1) / threads_);
+    }
+    if (ask_.enforce_binding) {
+      wanted = std::max(wanted, needed_sockets);
+      offer_.min_cores = std::max(offer_.min_cores, static_cast<std::uint32_t>(needed_sockets));
+    }
+    if (wanted == 0) wanted = 1;
+    if (wanted > available)
+      return out(Cause::near_cores, available * threads_, wanted * threads_, i);
+    max_tasks_ = std::min(max_tasks_, tasks);
+    if (ask_.exclusive) return true;
+    if (anywhere) return true;  // devices that belong to no socket leave the cores alone
+    std::uint64_t surplus = available - wanted;
+    if (!first_pass_ && !ask_.enforce_binding) {
+      for (std::uint32_t s = node_.sockets; s-- > 0 && surplus > 0;) {
+        while (!needed[s] && per_socket_[s] > 0 && surplus > 0) {
+          drop_highest(s);
+          --surplus;
+        }
+      }
+    }
+    while (surplus > 0) {
+      std::uint32_t most = node_.sockets;
+      for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+        if (needed[s] && (most == node_.sockets || per_socket_[s] > per_socket_[most])) most = s;
+      }
+      if (most == node_.sockets || per_socket_[most] == 0) break;
+      drop_highest(most);
+      --surplus;
+    }
+    return true;
+  }
+
+  bool no_devices(std::size_t i, std::uint64_t asked) {
+    return out(Cause::devices, offer_.free_units[i], std::max(asked, ask_.devices[i].per_node), i);
+  }
+
+  /// --mem-per-cpu: as many whole cores as the free memory pays for.
+  bool lower_to_memory() {
+    std::uint64_t cpus = cpus_left();
+    if (!ask_.devices.empty()) {
+      offered_ = ask_.cpus_per_gpu ? cpus : std::min(cpus, max_tasks_ * ask_.cpus_per_task);
+      offered_ = std::max<std::uint64_t>(offered_, std::uint64_t{offer_.min_cores} * threads_);
+      if (ask_.max_cpus_per_node) {
+        offered_ = std::min<std::uint64_t>(offered_, *ask_.max_cpus_per_node);
+      }
+      if (offered_ < ask_.min_cpus_per_node) {
+        return out(Cause::cpus, offered_, ask_.min_cpus_per_node);
+      }
+    }
+    if (!ask_.memory_counts || !ask_.memory || ask_.memory->per != request::MemoryPer::cpu)
+      return true;
+    const std::uint64_t fits = ask_.memory->mb == 0 ? offered_ : free_memory() / ask_.memory->mb;
+    if (fits < offered_) {
+      // Memory is charged for all usable threads of a core, so a core counts whole.
+      offered_ = fits - fits % threads_;
+      offered_ -= offered_ % ask_.cpus_per_task;
+    }
+    if (ask_.exclusive && fits < cpus) {
+      return out(Cause::memory, free_memory(), ask_.memory->mb * cpus);
+    }
+    std::uint64_t least = ask_.min_cpus_per_node;
+    if (ask_.max_nodes == 1U && ask_.tasks && !ask_.overcommit) {
+      least = std::max<std::uint64_t>(least, std::uint64_t{*ask_.tasks} * ask_.cpus_per_task);
+    }
+    return offered_ >= least ? true : out(Cause::memory, free_memory(), ask_.memory->mb * least);
+  }
+
+  void finish() {
+    offer_.cpus = static_cast<std::uint32_t>(
+        ask_.exclusive ? std::uint64_t{node_.cores()} * threads_ : offered_);
+    offer_.cores = free_;
+    offer_.max_tasks = static_cast<std::uint32_t>(std::min(max_tasks_, kMany));
+  }
+
+  // Cores, socket by socket.
+  [[nodiscard]] std::uint32_t cores_on(std::uint32_t socket) const {
+    const std::size_t first = std::size_t{socket} * node_.cores_per_socket;
+    return static_cast<std::uint32_t>(free_.count_in(first, first + node_.cores_per_socket - 1));
+  }
+  [[nodiscard]] std::uint64_t total_cores() const {
+    return std::accumulate(per_socket_.begin(), per_socket_.end(), std::uint64_t{0});
+  }
+  [[nodiscard]] std::uint64_t cpus_left() const { return total_cores() * threads_; }
+
+  void drop_socket(std::uint32_t socket) {
+    if (per_socket_[socket] == 0) return;
+    free_ -= node_.socket_cores(socket);
+    per_socket_[socket] = 0;
+  }
+  void drop_highest(std::uint32_t socket) {
+    std::size_t core = (std::size_t{socket} + 1) * node_.cores_per_socket;
+    while (!free_.test(--core)) {
+    }
+    free_.reset(core);
+    --per_socket_[socket];
+  }
+  void shed_cores(std::uint32_t socket, std::uint64_t keep_cpus) {
+    while (per_socket_[socket] > 0 && cpus_left() >= keep_cpus + threads_) drop_highest(socket);
+  }
+  void cap_sockets(std::uint64_t cpus) {
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      while (per_socket_[s] > 0 && std::uint64_t{per_socket_[s]} * threads_ >= cpus + threads_) {
+        drop_highest(s);
+      }
+    }
+  }
+  void cut_to_lowest(std::uint64_t cores) {
+    std::uint64_t surplus = total_cores() > cores ? total_cores() - cores : 0;
+    for (std::uint32_t s = node_.sockets; s-- > 0 && surplus > 0;) {
+      while (per_socket_[s] > 0 && surplus > 0) {
+        drop_highest(s);
+        --surplus;
+      }
+    }
+  }
+
+  const Ask& ask_;
+  const bool pool_shares_;
+  const Node& node_;
+  const NodeUsage& usage_;
+  const Gathered& gathered_;
+  const bool near_;
+  const bool first_pass_;
+  const std::uint32_t threads_;
+
+  Offer offer_;
+  Bits free_;
+  std::vector<std::uint32_t> per_socket_;
+  std::uint64_t offered_ = 0;
+  std::uint64_t max_tasks_ = kMany;
+  std::uint64_t share_cap_ = kMany;
+  std::vector<std::uint64_t> near_units_;  // [device ask][socket]
+  std::vector<std::uint64_t> any_units_;   // [device ask]
+};
+
+}  // namespace
+
+std::uint64_t free_units(const Node& node, const NodeUsage& usage, const Gres& gres,
+                         std::size_t device) {
+  const auto position = static_cast<std::size_t>(&gres - node.gres.data());
+  const std::uint64_t all = gres.devices[device].units;
+  const std::uint64_t left = all - std::min(all, usage.gres[position][device]);
+  if (gres.name != "gpu" && !gres.shares_gpu) return left;
+  for (std::size_t other = 0; other < node.gres.size(); ++other) {
+    const Gres& rival = node.gres[other];
+    const bool conflicts = gres.name == "gpu"
+                               ? rival.shares_gpu
+                               : rival.name == "gpu" || (rival.shares_gpu && other != position);
+    if (conflicts && device < usage.gres[other].size() && usage.gres[other][device] > 0) return 0;
+  }
+  return left;
+}
+
+Offer Examination::examine(const Node& node, const NodeUsage& usage, const Gathered& gathered,
+                           Pass pass) const {
+  return NodeExam(*this, node, usage, gathered, pass).run();
+}
+
+}  // namespace berth::place

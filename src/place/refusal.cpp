@@ -1,0 +1,463 @@
+#include "place/refusal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "place/examine.h"
+#include "text/duration.h"
+#include "text/size.h"
+#include "text/words.h"
+
+namespace berth::place {
+namespace {
+
+using cluster::Cluster;
+using cluster::Node;
+using cluster::NodeIndex;
+using cluster::Partition;
+using cluster::Usage;
+using request::Command;
+using request::Request;
+
+std::string join(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known,
+                         std::string_view what) {
+  const std::string near = text::nearest(word, known);
+  std::string hint = fmt::format("there is no {} '{}'", what, word);
+  if (!near.empty()) hint += fmt::format("; did you mean '{}'?", near);
+  if (!known.empty() && known.size() <= 16) hint += fmt::format(" (known: {})", join(known));
+  return hint;
+}
+
+std::string device_word(const DeviceAsk& want) {
+  if (!want.type.empty()) return want.type;
+  return want.name == "gpu" ? "GPUs" : want.name;
+}
+
+std::string asked_words(const Ask& ask, const Offer& offer) {
+  switch (offer.cause) {
+    case Cause::devices:
+      return fmt::format("not enough {}", device_word(ask.devices[offer.device]));
+    case Cause::near_cores:
+      return "not enough cores near its GPUs";
+    case Cause::memory:
+      return "not enough memory";
+    case Cause::cpus:
+      return "not enough CPUs";
+    case Cause::sockets:
+      return "not enough usable sockets";
+    case Cause::tasks:
+      return "no room for the tasks per node";
+    case Cause::tmp_disk:
+      return "not enough temporary disk";
+    case Cause::closed:
+      return "held by an exclusive job";
+    case Cause::busy_exclusive:
+      return "in use, and the job wants it for itself";
+    case Cause::none:
+      return "fits";
+  }
+  return {};
+}
+
+std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
+  switch (offer.cause) {
+    case Cause::devices: {
+      const DeviceAsk& want = ask.devices[offer.device];
+      return fmt::format("closest: {} has {} {}, asked {}", node.name, offer.have,
+                         device_word(want), offer.asked);
+    }
+    case Cause::near_cores:
+      return fmt::format("closest: {} has {} CPUs near the GPUs, asked {}", node.name, offer.have,
+                         offer.asked);
+    case Cause::memory:
+      return fmt::format("closest: {} has {} of memory, asked {}", node.name,
+                         text::format_mb(offer.have), text::format_mb(offer.asked));
+    case Cause::cpus:
+    case Cause::tasks:
+      return fmt::format("closest: {} has {} CPUs for it, asked {}", node.name, offer.have,
+                         offer.asked);
+    case Cause::sockets:
+      return fmt::format("closest: {} has {} usable sockets, asked {}", node.name, offer.have,
+                         offer.asked);
+    case Cause::tmp_disk:
+      return fmt::format("closest: {} has {} MB of temporary disk, asked {}", node.name, offer.have,
+                         offer.asked);
+    case Cause::closed:
+    case Cause::busy_exclusive:
+    case Cause::none:
+      return {};
+  }
+  return {};
+}
+
+/// A node's fault on paper, as an offer, so that both kinds are compared and worded alike.
+Offer static_offer(const Ask& ask, const Node& node, StaticFault fault) {
+  Offer offer;
+  switch (fault) {
+    case StaticFault::cpus:
+      offer.cause = Cause::cpus;
+      offer.have = node.cpus();
+      offer.asked = ask.min_cpus_per_node;
+      break;
+    case StaticFault::memory:
+      offer.cause = Cause::memory;
+      offer.have = node.usable_memory_mb();
+      offer.asked = ask.memory->mb;
+      break;
+    case StaticFault::shape:
+      offer.cause = Cause::sockets;
+      offer.have = node.sockets;
+      offer.asked = ask.sockets_per_node.value_or(node.sockets);
+      break;
+    case StaticFault::tmp_disk:
+      offer.cause = Cause::tmp_disk;
+      offer.have = node.tmp_disk_mb;
+      offer.asked = ask.tmp_mb;
+      break;
+    case StaticFault::none:
+      break;
+  }
+  return offer;
+}
+
+/// How near an offer came: the share of what was asked.
+double nearness(const Offer& offer) {
+  if (offer.asked == 0) return 0;
+  return static_cast<double>(std::min(offer.have, offer.asked)) / static_cast<double>(offer.asked);
+}
+
+/// Counts the causes over the partition's nodes and finds the nearest miss.
+Reasons gather_reasons(const Cluster& cluster, const Usage& usage, const Partition& partition,
+                       const Request& request, const Ask& ask, const FeatureAsk& features) {
+  Reasons reasons;
+  const std::set<std::string> excluded(request.exclude.begin(), request.exclude.end());
+  const Examination exam{ask, false};
+  const Gathered start{std::vector<std::uint64_t>(ask.devices.size(), 0), 1};
+  double best = -1;
+  std::vector<std::uint64_t> units(ask.devices.size(), 0);
+  std::uint64_t usable_nodes = 0;
+  for (NodeIndex i : partition.nodes) {
+    const Node& node = cluster.nodes[i];
+    if (excluded.contains(node.name)) {
+      ++reasons.nodes_by_cause["excluded by --exclude"];
+      continue;
+    }
+    if (!features.filter.matches(node)) {
+      ++reasons.nodes_by_cause["lacks the features asked for"];
+      continue;
+    }
+    if (!node.usable) ++reasons.nodes_by_cause["down or drained"];
+    const StaticFault fault = static_fault(ask, node);
+    const Offer offer = fault == StaticFault::none
+                            ? exam.examine(node, usage.at(i), start, Pass::any)
+                            : static_offer(ask, node, fault);
+    if (offer.usable()) {
+      ++usable_nodes;
+      for (std::size_t d = 0; d < units.size(); ++d) units[d] += offer.devices[d];
+      continue;
+    }
+    ++reasons.nodes_by_cause[asked_words(ask, offer)];
+    if (nearness(offer) > best) {
+      best = nearness(offer);
+      reasons.nearest_miss = miss_words(ask, node, offer);
+    }
+  }
+  if (usable_nodes == 0) return reasons;
+  for (std::size_t d = 0; d < units.size(); ++d) {
+    const DeviceAsk& want = ask.devices[d];
+    if (want.per_job > units[d]) {
+      reasons.nearest_miss = fmt::format("{} can give {} {} in all, asked {}", partition.name,
+                                         units[d], device_word(want), want.per_job);
+      return reasons;
+    }
+  }
+  if (usable_nodes < ask.min_nodes) {
+    reasons.nearest_miss = fmt::format("{} of the {} nodes asked for can be used; {}", usable_nodes,
+                                       ask.min_nodes, reasons.nearest_miss);
+  } else {
+    reasons.nearest_miss = fmt::format(
+        "{} nodes could be used one by one, but not {} of them together for {} CPUs", usable_nodes,
+        ask.max_nodes ? fmt::format("at most {}", *ask.max_nodes) : "any number", ask.total_cpus);
+  }
+  return reasons;
+}
+
+std::string reasons_hint(const Reasons& reasons) {
+  std::string hint = reasons.nearest_miss;
+  std::vector<std::string> causes;
+  for (const auto& [cause, count] : reasons.nodes_by_cause) {
+    causes.push_back(fmt::format("{} node{}: {}", count, count == 1 ? "" : "s", cause));
+  }
+  if (!causes.empty())
+    hint += fmt::format("{}({})", hint.empty() ? "" : " ", fmt::join(causes, "; "));
+  return hint;
+}
+
+/// The line Slurm prints when one number is beyond every node of the partition.
+std::string static_line(const Cluster& cluster, const Partition& partition, const Ask& ask) {
+  std::set<StaticFault> faults;
+  for (NodeIndex i : partition.nodes) faults.insert(static_fault(ask, cluster.nodes[i]));
+  if (faults.contains(StaticFault::none) || faults.empty()) return {};
+  if (faults.contains(StaticFault::cpus) && faults.size() == 1) {
+    return "CPU count per node can not be satisfied";
+  }
+  if (faults.contains(StaticFault::memory)) return "Memory specification can not be satisfied";
+  if (faults.contains(StaticFault::shape)) {
+    return "Socket, core and/or thread specification can not be satisfied";
+  }
+  return {};
+}
+
+Result<std::vector<const Partition*>> find_partitions(const Cluster& cluster,
+                                                      const Request& request) {
+  std::vector<const Partition*> out;
+  std::vector<std::string> known;
+  for (const Partition& p : cluster.partitions) known.push_back(p.name);
+  for (const std::string& name : request.partitions) {
+    const Partition* partition = cluster.find_partition(name);
+    if (partition == nullptr) {
+      return std::unexpected(allocation_error(request.command, Code::invalid_partition,
+                                              did_you_mean(name, known, "partition"),
+                                              "invalid partition specified: " + name));
+    }
+    out.push_back(partition);
+  }
+  if (out.empty()) {
+    const Partition* partition = cluster.default_partition();
+    if (partition == nullptr) {
+      return std::unexpected(allocation_error(
+          request.command, Code::invalid_partition,
+          fmt::format("no partition is the default here: add --partition=NAME (known: {})",
+                      join(known)),
+          "No partition specified or system default partition"));
+    }
+    out.push_back(partition);
+  }
+  return out;
+}
+
+Result<void> check_nodes(const Cluster& cluster, const Request& request) {
+  std::vector<std::string> known;
+  for (const Node& node : cluster.nodes) known.push_back(node.name);
+  std::set<std::string> listed;
+  for (const auto* list : {&request.nodelist, &request.exclude}) {
+    for (const std::string& name : *list) {
+      if (cluster.find_node(name)) continue;
+      return std::unexpected(allocation_error(request.command, Code::invalid_node_name,
+                                              did_you_mean(name, known, "node")));
+    }
+  }
+  listed.insert(request.nodelist.begin(), request.nodelist.end());
+  for (const std::string& name : request.exclude) {
+    if (!listed.contains(name)) continue;
+    return std::unexpected(allocation_error(
+        request.command, Code::invalid_node_name,
+        fmt::format("{} is both required (--nodelist) and excluded (--exclude)", name)));
+  }
+  return {};
+}
+
+Result<FeatureAsk> check_features(const Cluster& cluster, const Request& request) {
+  FeatureAsk ask;
+  const auto parse = [&](const std::string& text, std::string_view option) -> Result<FeatureAsk> {
+    auto parsed = parse_features(text);
+    if (!parsed) {
+      return std::unexpected(allocation_error(
+          request.command, Code::invalid_feature,
+          fmt::format(
+              "{}={} is not a feature expression: use a&b, a|b, (a|b)&c, [a|b] or [a*1&b*2]",
+              option, text)));
+    }
+    std::set<std::string> known;
+    for (const Node& node : cluster.nodes) known.insert(node.features.begin(), node.features.end());
+    for (const std::string& name : parsed->names()) {
+      if (known.contains(name)) continue;
+      return std::unexpected(
+          allocation_error(request.command, Code::invalid_feature,
+                           did_you_mean(name, {known.begin(), known.end()}, "feature")));
+    }
+    return std::move(*parsed);
+  };
+  if (request.prefer) {
+    if (auto wish = parse(*request.prefer, "--prefer"); !wish) return pass(wish.error());
+  }
+  if (request.constraint) return parse(*request.constraint, "--constraint");
+  return ask;
+}
+
+Result<void> check_gres(const Cluster& cluster, const Request& request,
+                        const request::Counts& counts) {
+  std::set<std::string> typed;
+  std::set<std::string> untyped;
+  bool gpu = false;
+  bool shared = false;
+  for (const auto* asks :
+       {&counts.per_node, &counts.per_job, &counts.per_socket, &counts.per_task}) {
+    for (const request::GresAsk& ask : *asks) {
+      if (std::ranges::find(cluster.settings.gres_types, ask.name) ==
+          cluster.settings.gres_types.end()) {
+        return std::unexpected(allocation_error(
+            request.command, Code::invalid_gres,
+            did_you_mean(ask.name, cluster.settings.gres_types, "generic resource")));
+      }
+      if (ask.count == 0) continue;
+      (ask.type.empty() ? untyped : typed).insert(ask.name);
+      gpu = gpu || ask.name == "gpu";
+      shared = shared || ask.name == "shard" || ask.name == "mps";
+    }
+  }
+  for (const std::string& name : typed) {
+    if (!untyped.contains(name)) continue;
+    return std::unexpected(allocation_error(
+        request.command, Code::gres_typed_and_untyped,
+        fmt::format("{} is asked for both with and without a type: name the type everywhere, or "
+                    "nowhere",
+                    name)));
+  }
+  if (gpu && shared) {
+    return std::unexpected(allocation_error(request.command, Code::invalid_gres,
+                                            "whole GPUs and shares of GPUs (shard, mps) cannot be "
+                                            "mixed in one job: ask for one of them"));
+  }
+  return {};
+}
+
+/// "no type 'h100'; have a100:18, tesla_v100:2" where an asked type exists nowhere.
+std::string unknown_type_hint(const Cluster& cluster, const Ask& ask) {
+  for (const DeviceAsk& want : ask.devices) {
+    if (want.type.empty()) continue;
+    std::map<std::string, std::uint64_t> types;
+    for (const Node& node : cluster.nodes) {
+      const cluster::Gres* gres = node.find_gres(want.name);
+      if (gres == nullptr) continue;
+      for (const cluster::Device& device : gres->devices) {
+        types[device.type.empty() ? "untyped" : device.type] += device.units;
+      }
+    }
+    if (types.contains(want.type)) continue;
+    std::vector<std::string> have;
+    std::vector<std::string> names;
+    for (const auto& [type, count] : types) {
+      have.push_back(fmt::format("{}:{}", type, count));
+      names.push_back(type);
+    }
+    const std::string near = text::nearest(want.type, names);
+    std::string hint = fmt::format("there is no {} of type '{}'", want.name, want.type);
+    if (!near.empty()) hint += fmt::format("; did you mean '{}'?", near);
+    if (!have.empty()) hint += fmt::format(" (have {})", join(have));
+    return hint;
+  }
+  return {};
+}
+
+}  // namespace
+
+Error allocation_error(Command command, Code code, std::string hint, std::string extra_line) {
+  const std::string_view prefix = command == Command::sbatch ? "Batch job submission failed: "
+                                  : command == Command::srun ? "Unable to allocate resources: "
+                                                             : "Job submit/allocate failed: ";
+  Error error;
+  error.code = code;
+  if (!extra_line.empty()) error.messages.push_back({Severity::error, std::move(extra_line)});
+  error.messages.push_back({Severity::error, fmt::format("{}{}", prefix, slurm_text(code))});
+  error.hint = std::move(hint);
+  return error;
+}
+
+StaticFault static_fault(const Ask& ask, const Node& node) {
+  if (ask.min_cpus_per_node > node.cpus()) return StaticFault::cpus;
+  if (ask.memory_counts && ask.memory && ask.memory->per != request::MemoryPer::gpu &&
+      ask.memory->mb > node.usable_memory_mb()) {
+    return StaticFault::memory;
+  }
+  if (ask.sockets_per_node.value_or(0) > node.sockets ||
+      ask.cores_per_socket.value_or(0) > node.cores_per_socket ||
+      ask.threads_per_core.value_or(0) > node.threads_per_core) {
+    return StaticFault::shape;
+  }
+  if (ask.tmp_mb > node.tmp_disk_mb) return StaticFault::tmp_disk;
+  return StaticFault::none;
+}
+
+Result<Names> check_names(const Cluster& cluster, const Request& request,
+                          const request::Counts& counts) {
+  Names names;
+  auto partitions = find_partitions(cluster, request);
+  if (!partitions) return pass(partitions.error());
+  names.partitions = std::move(*partitions);
+  if (auto ok = check_nodes(cluster, request); !ok) return pass(ok.error());
+  if (auto ok = check_gres(cluster, request, counts); !ok) return pass(ok.error());
+  auto features = check_features(cluster, request);
+  if (!features) return pass(features.error());
+  names.features = std::move(*features);
+  return names;
+}
+
+void refuse(JobPlan& plan, const Cluster& cluster, const Partition& partition,
+            const Request& request, const Ask& ask, const FeatureAsk& features) {
+  const Usage empty(cluster);
+  plan.verdict = Verdict::never;
+  plan.reasons = gather_reasons(cluster, empty, partition, request, ask, features);
+  std::string hint = unknown_type_hint(cluster, ask);
+  if (hint.empty()) {
+    for (const std::string& name : request.nodelist) {
+      const auto index = cluster.find_node(name);
+      if (!std::ranges::binary_search(partition.nodes, *index)) {
+        hint = fmt::format("{} is not in partition {}", name, partition.name);
+        break;
+      }
+    }
+  }
+  if (hint.empty()) hint = reasons_hint(plan.reasons);
+  plan.error = allocation_error(request.command, Code::node_config_unavailable, std::move(hint),
+                                static_line(cluster, partition, ask));
+}
+
+void explain_wait(JobPlan& plan, const Cluster& cluster, const Usage& usage,
+                  const Partition& partition, const Request& request, const Ask& ask,
+                  const FeatureAsk& features) {
+  plan.reasons = gather_reasons(cluster, usage, partition, request, ask, features);
+  std::vector<std::string> down;
+  for (const std::string& name : request.nodelist) {
+    const auto index = cluster.find_node(name);
+    if (index && !cluster.nodes[*index].usable) down.push_back(name);
+  }
+  if (!down.empty()) {
+    plan.pending_reason = fmt::format("ReqNodeNotAvail, UnavailableNodes:{}", fmt::join(down, ","));
+  }
+}
+
+std::string hold_hint(const Cluster& cluster, const Partition& partition, const Ask& ask,
+                      std::string_view reason, std::optional<std::uint32_t> time_limit) {
+  if (reason == "PartitionTimeLimit") {
+    return fmt::format("the time limit {} is above the {} of partition {}",
+                       text::format_minutes(time_limit),
+                       text::format_minutes(partition.max_time_minutes), partition.name);
+  }
+  if (reason == "PartitionDown") {
+    return fmt::format("partition {} is down: jobs queue there but do not start", partition.name);
+  }
+  std::uint64_t cpus = 0;
+  for (NodeIndex i : partition.nodes) cpus += cluster.nodes[i].cpus();
+  if (ask.min_nodes > partition.nodes.size()) {
+    return fmt::format("{} nodes asked, partition {} has {}", ask.min_nodes, partition.name,
+                       partition.nodes.size());
+  }
+  if (partition.max_nodes && ask.min_nodes > *partition.max_nodes) {
+    return fmt::format("{} nodes asked, partition {} allows {} a job", ask.min_nodes,
+                       partition.name, *partition.max_nodes);
+  }
+  if (ask.max_nodes && *ask.max_nodes < partition.min_nodes) {
+    return fmt::format("at most {} nodes asked, partition {} wants {} or more", *ask.max_nodes,
+                       partition.name, partition.min_nodes);
+  }
+  return fmt::format("{} CPUs asked, partition {} has {}", ask.total_cpus, partition.name, cpus);
+}
+
+}  // namespace berth::place

@@ -1,0 +1,434 @@
+#include "place/select.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <unordered_map>
+
+#include "place/runs.h"
+
+namespace berth::place {
+namespace {
+
+using cluster::NodeIndex;
+
+/// Offers by node state: nodes in the same state get the same answer, computed once.
+class OfferBook {
+ public:
+  OfferBook(const SelectInput& in, Pass pass)
+      : in_(in), pass_(pass), exam_{in.ask, in.pool_shares} {}
+
+  /// The offer of a node for the present gathering; kept until start() is called again.
+  const Offer& of(NodeIndex node) {
+    const std::uint32_t state = in_.usage.state_of(node);
+    if (slots_.size() <= state) slots_.resize(in_.usage.state_count());
+    std::optional<Offer>& slot = slots_[state];
+    if (!slot) slot = exam_.examine(in_.cluster.nodes[node], in_.usage.at(node), gathered_, pass_);
+    return *slot;
+  }
+
+  void start(Gathered gathered) {
+    gathered_ = std::move(gathered);
+    slots_.clear();
+  }
+
+ private:
+  const SelectInput& in_;
+  Pass pass_;
+  Examination exam_;
+  Gathered gathered_;
+  std::vector<std::optional<Offer>> slots_;
+};
+
+/// One attempt to gather nodes with a fixed set of candidates and one pass.
+class Gathering {
+ public:
+  Gathering(const SelectInput& in, const std::vector<NodeIndex>& candidates, Pass pass)
+      : in_(in), ask_(in.ask), candidates_(candidates), book_(in, pass) {
+    wanted_cpus_ = ceiling_ = static_cast<std::int64_t>(ask_.total_cpus);
+    wanted_nodes_ = ask_.desired_nodes;
+    min_missing_ = ask_.min_nodes;
+    if (ask_.tasks && ask_.per_node_tasks && *ask_.per_node_tasks > 0) {
+      const std::uint32_t least = (*ask_.tasks + *ask_.per_node_tasks - 1) / *ask_.per_node_tasks;
+      min_missing_ = std::max<std::int64_t>(min_missing_, least);
+    }
+    nodes_left_ = ask_.max_nodes ? std::int64_t{*ask_.max_nodes} : std::int64_t{1} << 40;
+    if (ask_.tasks && !ask_.per_node_tasks) {
+      nodes_left_ =
+          std::min<std::int64_t>(nodes_left_, std::max<std::int64_t>(*ask_.tasks, min_missing_));
+    }
+    tasks_left_ = ask_.tasks.value_or(0);
+    gathered_.assign(ask_.devices.size(), 0);
+  }
+
+  std::optional<std::vector<Taken>> run() {
+    if (!take_required()) return std::nullopt;
+    if (!satisfied()) {
+      restart_book();
+      if (ask_.spread) {
+        take_spread();
+      } else {
+        take_runs();
+      }
+    }
+    if (!enough()) return std::nullopt;
+    std::ranges::sort(taken_, {}, &Taken::node);
+    return std::move(taken_);
+  }
+
+  /// The offers as seen after the required nodes; for the choice of which candidate to drop.
+  const Offer& offer_of(NodeIndex node) { return book_.of(node); }
+
+ private:
+  [[nodiscard]] bool devices_gathered() const {
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      if (gathered_[i] < ask_.devices[i].per_job) return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool satisfied() const {
+    return wanted_nodes_ <= 0 && wanted_cpus_ <= 0 && devices_gathered();
+  }
+  [[nodiscard]] bool enough() const {
+    return wanted_cpus_ <= 0 && min_missing_ <= 0 && devices_gathered() && !taken_.empty();
+  }
+
+  void restart_book() {
+    book_.start({gathered_, static_cast<std::uint32_t>(std::max<std::int64_t>(min_missing_, 1))});
+  }
+
+  bool take_required() {
+    for (NodeIndex node : in_.required) {
+      restart_book();
+      const Offer offer = book_.of(node);
+      if (!offer.usable() || nodes_left_ <= 0) return false;
+      take(node, offer);
+    }
+    return true;
+  }
+
+  /// CPUs taken here: what is left of the ceiling less one core for each node that must still come.
+  [[nodiscard]] std::uint32_t share_of(NodeIndex node, const Offer& offer) const {
+    if (ask_.exclusive) return offer.cpus;
+    const cluster::Node& n = in_.cluster.nodes[node];
+    const std::int64_t threads = ask_.usable_threads(n);
+    std::int64_t share = ceiling_ - threads * std::max<std::int64_t>(min_missing_ - 1, 0);
+    share = std::max<std::int64_t>(share, ask_.min_cpus_per_node);
+    if (!ask_.arbitrary.empty()) {
+      const auto at = ask_.arbitrary.find(n.name);
+      const std::int64_t listed = at == ask_.arbitrary.end() ? 1 : at->second;
+      share = std::max<std::int64_t>(listed * ask_.cpus_per_task, ask_.min_cpus_per_node);
+    }
+    if (ask_.cpus_per_gpu) share = std::max(share, gpu_cpu_minimum(offer));
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(share, offer.cpus));
+  }
+
+  [[nodiscard]] std::int64_t gpu_cpu_minimum(const Offer& offer) const {
+    std::uint64_t gpus = 0;
+    for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      const DeviceAsk& want = ask_.devices[i];
+      if (!want.is_gpu()) continue;
+      gpus += want.per_node > 0
+                  ? want.per_node
+                  : std::min(offer.devices[i], want.per_job - std::min(want.per_job, gathered_[i]));
+    }
+    return static_cast<std::int64_t>(gpus * *ask_.cpus_per_gpu);
+  }
+
+  void take(NodeIndex node, const Offer& offer) {
+    Taken taken{node, share_of(node, offer), {}, offer};
+    std::int64_t tasks_here = 0;
+    if (ask_.tasks) {
+      const std::int64_t spare = tasks_left_ - std::max<std::int64_t>(min_missing_ - 1, 0);
+      tasks_here = std::clamp<std::int64_t>(
+          spare, 1, std::max<std::int64_t>(taken.cpus / ask_.cpus_per_task, 1));
+      if (ask_.per_node_tasks)
+        tasks_here = std::min<std::int64_t>(tasks_here, *ask_.per_node_tasks);
+    }
+    taken.devices.resize(ask_.devices.size());
+    for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      const DeviceAsk& want = ask_.devices[i];
+      std::uint64_t units = offer.devices[i];
+      if (want.per_task > 0 && ask_.tasks) {
+        units = std::min(units, static_cast<std::uint64_t>(tasks_here) * want.per_task);
+      } else if (want.per_job > 0) {
+        const std::uint64_t rest = want.per_job - std::min(want.per_job, gathered_[i]);
+        units = std::min(units, std::max(rest, std::max<std::uint64_t>(want.per_node, 1)));
+      }
+      if (want.per_node > 0) units = want.per_node;
+      taken.devices[i] = units;
+      gathered_[i] += units;
+    }
+    wanted_cpus_ -= taken.cpus;
+    ceiling_ -= taken.cpus;
+    tasks_left_ -= tasks_here;
+    --wanted_nodes_;
+    --min_missing_;
+    --nodes_left_;
+    taken_.push_back(std::move(taken));
+  }
+
+  [[nodiscard]] bool has_enough_devices(const Offer& offer) const {
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      const std::uint64_t want = ask_.devices[i].per_job;
+      if (want > gathered_[i] && offer.devices[i] < want - gathered_[i]) return false;
+    }
+    return true;
+  }
+
+  void take_runs() {
+    std::vector<Run> runs = find_runs(in_.cluster, candidates_, in_.required, ask_.contiguous,
+                                      [&](NodeIndex n) -> const Offer& { return book_.of(n); });
+    const Need need{wanted_cpus_,
+                    ask_.nodes_range ? std::max<std::int64_t>(min_missing_, 0) : wanted_nodes_,
+                    missing_devices()};
+    while (!runs.empty() && !satisfied() && nodes_left_ > 0) {
+      const std::size_t best = best_run(runs, current_need(need));
+      Run run = std::move(runs[best]);
+      runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(best));
+      if (ask_.contiguous && !can_hold_all(run)) continue;
+      take_from(run);
+      if (ask_.contiguous) return;
+    }
+  }
+
+  [[nodiscard]] bool can_hold_all(const Run& run) const {
+    const std::int64_t least = std::max<std::int64_t>(min_missing_, 1);
+    return run.cpus >= wanted_cpus_ && static_cast<std::int64_t>(run.nodes.size()) >= least;
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> missing_devices() const {
+    std::vector<std::uint64_t> missing(gathered_.size());
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      missing[i] = ask_.devices[i].per_job - std::min(ask_.devices[i].per_job, gathered_[i]);
+    }
+    return missing;
+  }
+
+  [[nodiscard]] Need current_need(const Need& first) const {
+    Need need = first;
+    need.cpus = wanted_cpus_;
+    need.nodes = ask_.nodes_range ? std::max<std::int64_t>(min_missing_, 0) : wanted_nodes_;
+    need.devices = missing_devices();
+    return need;
+  }
+
+  void take_from(const Run& run) {
+    if (run.first_required) {
+      take_around(run);
+      return;
+    }
+    if (wanted_nodes_ <= 1 && min_missing_ <= 1 && take_best_single(run)) return;
+    for (NodeIndex node : run.nodes) {
+      if (satisfied() || nodes_left_ <= 0) return;
+      const Offer& offer = book_.of(node);
+      if (nodes_left_ == 1 && offer.cpus < wanted_cpus_) continue;
+      take(node, offer);
+    }
+  }
+
+  /// Upwards from the first required node, then downwards from it.
+  void take_around(const Run& run) {
+    const auto middle = std::ranges::lower_bound(run.nodes, *run.first_required);
+    for (auto at = middle; at != run.nodes.end(); ++at) {
+      if (satisfied() || nodes_left_ <= 0) return;
+      take(*at, book_.of(*at));
+    }
+    for (auto at = middle; at != run.nodes.begin();) {
+      --at;
+      if (satisfied() || nodes_left_ <= 0) return;
+      take(*at, book_.of(*at));
+    }
+  }
+
+  bool take_best_single(const Run& run) {
+    std::optional<NodeIndex> best;
+    for (NodeIndex node : run.nodes) {
+      const Offer& offer = book_.of(node);
+      if (offer.cpus < wanted_cpus_ || !has_enough_devices(offer)) continue;
+      if (!best || offer.cpus < book_.of(*best).cpus) best = node;
+    }
+    if (!best) return false;
+    take(*best, book_.of(*best));
+    return true;
+  }
+
+  /// --spread-job: as many nodes as wanted with one task's CPUs each, then further rounds.
+  void take_spread() {
+    std::vector<NodeIndex> order;
+    for (NodeIndex node : candidates_) {
+      if (std::ranges::binary_search(in_.required, node)) continue;
+      if (book_.of(node).usable()) order.push_back(node);
+    }
+    std::ranges::stable_sort(order, {}, [&](NodeIndex n) { return in_.cluster.nodes[n].weight; });
+    std::int64_t most = ask_.max_nodes ? nodes_left_ : std::int64_t{ask_.tasks.value_or(1)};
+    most = std::min<std::int64_t>(most, nodes_left_);
+    std::vector<NodeIndex> chosen;
+    std::int64_t cpus = 0;
+    for (NodeIndex node : order) {
+      if (static_cast<std::int64_t>(chosen.size()) >= most && cpus >= wanted_cpus_) break;
+      if (static_cast<std::int64_t>(chosen.size()) >= nodes_left_) break;
+      chosen.push_back(node);
+      cpus += book_.of(node).cpus;
+    }
+    std::ranges::sort(chosen);
+    std::vector<std::int64_t> share(chosen.size(), 0);
+    std::int64_t left =
+        std::max<std::int64_t>(wanted_cpus_, static_cast<std::int64_t>(chosen.size()));
+    for (bool gave = true; left > 0 && gave;) {
+      gave = false;
+      for (std::size_t i = 0; i < chosen.size() && left > 0; ++i) {
+        if (share[i] + ask_.cpus_per_task > book_.of(chosen[i]).cpus) continue;
+        share[i] += ask_.cpus_per_task;
+        left -= ask_.cpus_per_task;
+        gave = true;
+      }
+    }
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      Offer offer = book_.of(chosen[i]);
+      offer.cpus =
+          static_cast<std::uint32_t>(std::max<std::int64_t>(share[i], ask_.min_cpus_per_node));
+      take(chosen[i], offer);
+    }
+  }
+
+  const SelectInput& in_;
+  const Ask& ask_;
+  const std::vector<NodeIndex>& candidates_;
+  OfferBook book_;
+  std::int64_t wanted_cpus_ = 0;   // W
+  std::int64_t ceiling_ = 0;       // C
+  std::int64_t wanted_nodes_ = 0;  // D
+  std::int64_t min_missing_ = 0;   // M
+  std::int64_t nodes_left_ = 0;    // X
+  std::int64_t tasks_left_ = 0;
+  std::vector<std::uint64_t> gathered_;
+  std::vector<Taken> taken_;
+};
+
+/// At most one node: the first that offers everything, by weight and index.
+std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass) {
+  std::vector<NodeIndex> order = in.required.empty() ? in.candidates : in.required;
+  if (in.required.size() > 1) return std::nullopt;
+  const auto weight = [&](NodeIndex n) { return in.cluster.nodes[n].weight; };
+  if (!std::ranges::is_sorted(order, {}, weight)) std::ranges::stable_sort(order, {}, weight);
+  OfferBook book(in, pass);
+  book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
+  for (NodeIndex node : order) {
+    const Offer& offer = book.of(node);
+    if (!offer.usable() || offer.cpus < in.ask.total_cpus) continue;
+    bool fits = true;
+    for (std::size_t i = 0; i < in.ask.devices.size(); ++i) {
+      fits = fits && offer.devices[i] >= in.ask.devices[i].per_job;
+    }
+    if (!fits) continue;
+    const std::vector<NodeIndex> only{node};
+    SelectInput one{in.cluster, in.usage, in.ask, only, only, in.pool_shares};
+    return Gathering(one, only, pass).run();
+  }
+  return std::nullopt;
+}
+
+/// Whether fewer candidates could help at all: only where the number of nodes is bounded, and the
+/// largest offers together would do.
+bool dropping_can_help(const SelectInput& in, const std::vector<NodeIndex>& candidates) {
+  if (!in.ask.max_nodes || *in.ask.max_nodes >= candidates.size()) return false;
+  OfferBook book(in, Pass::any);
+  book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
+  std::vector<std::uint64_t> cpus;
+  std::vector<std::vector<std::uint64_t>> units(in.ask.devices.size());
+  for (NodeIndex node : candidates) {
+    const Offer& offer = book.of(node);
+    if (!offer.usable()) continue;
+    cpus.push_back(offer.cpus);
+    for (std::size_t i = 0; i < units.size(); ++i) units[i].push_back(offer.devices[i]);
+  }
+  const auto best_sum = [&](std::vector<std::uint64_t>& values) {
+    std::ranges::sort(values, std::greater<>{});
+    const std::size_t n = std::min<std::size_t>(values.size(), *in.ask.max_nodes);
+    return std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n),
+                           std::uint64_t{0});
+  };
+  if (cpus.size() < in.ask.min_nodes || best_sum(cpus) < in.ask.total_cpus) return false;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (best_sum(units[i]) < in.ask.devices[i].per_job) return false;
+  }
+  return true;
+}
+
+/// Drops the weakest candidates; on large clusters several at once, so that the number of attempts
+/// stays small.
+void drop_weakest(const SelectInput& in, std::vector<NodeIndex>& candidates) {
+  OfferBook book(in, Pass::any);
+  book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
+  const auto worth = [&](NodeIndex node) -> std::uint64_t {
+    const Offer& offer = book.of(node);
+    if (!offer.usable()) return 0;
+    std::uint64_t gpus = 0;
+    for (std::size_t i = 0; i < offer.devices.size(); ++i) {
+      if (in.ask.devices[i].is_gpu()) gpus += offer.devices[i];
+    }
+    return offer.cpus * (in.ask.wants_gpu() ? gpus : 1);
+  };
+  for (std::size_t n = std::max<std::size_t>(candidates.size() / 256, 1); n > 0; --n) {
+    auto weakest = candidates.end();
+    std::uint64_t least = 0;
+    for (auto at = candidates.begin(); at != candidates.end(); ++at) {
+      if (std::ranges::binary_search(in.required, *at)) continue;
+      const std::uint64_t value = worth(*at);
+      if (weakest == candidates.end() || value < least) {
+        weakest = at;
+        least = value;
+      }
+    }
+    if (weakest == candidates.end()) return;
+    candidates.erase(weakest);
+  }
+}
+
+std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
+  if (in.ask.max_nodes == 1U) {
+    if (auto taken = select_single(in, Pass::near)) return taken;
+    return select_single(in, Pass::any);
+  }
+  std::vector<NodeIndex> candidates = in.candidates;
+  bool checked = false;
+  while (candidates.size() >= std::max<std::size_t>(in.ask.min_nodes, 1)) {
+    for (Pass pass : {Pass::near, Pass::any}) {
+      if (pass == Pass::any && in.ask.devices.empty()) continue;  // the same as the first pass
+      if (auto taken = Gathering(in, candidates, pass).run()) return taken;
+    }
+    if (!checked && !dropping_can_help(in, candidates)) return std::nullopt;
+    checked = true;
+    const std::size_t before = candidates.size();
+    drop_weakest(in, candidates);
+    if (candidates.size() == before) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<Taken>> select_nodes(const SelectInput& in) {
+  if (in.candidates.empty()) return std::nullopt;
+  if (in.ask.sizes.empty()) return select_fixed(in);
+  // A list of sizes: the largest first, each as a fixed count.
+  for (auto size = in.ask.sizes.rbegin(); size != in.ask.sizes.rend(); ++size) {
+    if (*size > in.candidates.size() || *size < in.ask.min_nodes) continue;
+    if (in.ask.max_nodes && *size > *in.ask.max_nodes) continue;
+    Ask fixed = in.ask;
+    fixed.sizes.clear();
+    fixed.min_nodes = *size;
+    fixed.max_nodes = *size;
+    fixed.desired_nodes = *size;
+    fixed.nodes_range = false;
+    if (!fixed.tasks)
+      fixed.total_cpus =
+          std::max<std::uint64_t>(fixed.total_cpus, std::uint64_t{*size} * fixed.cpus_per_task);
+    const SelectInput one{in.cluster, in.usage, fixed, in.candidates, in.required, in.pool_shares};
+    if (auto taken = select_fixed(one)) return taken;
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::place

@@ -1,0 +1,33 @@
+// Which nodes a job gets and how many CPUs and devices it takes of each (placement-jobs.md §5).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cluster/usage.h"
+#include "place/ask.h"
+#include "place/examine.h"
+
+namespace berth::place {
+
+/// What is taken of one chosen node, before tasks and cores are settled.
+struct Taken {
+  cluster::NodeIndex node = 0;
+  std::uint32_t cpus = 0;              // the node's share of the job's CPUs
+  std::vector<std::uint64_t> devices;  // granted units, by DeviceAsk
+  Offer offer;
+};
+
+struct SelectInput {
+  const cluster::Cluster& cluster;
+  const cluster::Usage& usage;
+  const Ask& ask;
+  std::vector<cluster::NodeIndex> candidates;  // ascending; required ones included
+  std::vector<cluster::NodeIndex> required;    // ascending
+  bool pool_shares = false;                    // see Examination
+};
+
+/// The chosen nodes in index order, or nullopt when the job does not fit now.
+std::optional<std::vector<Taken>> select_nodes(const SelectInput& in);
+
+}  // namespace berth::place
