@@ -1,0 +1,84 @@
+#include "place/environment_values.h"
+
+#include <algorithm>
+
+#include "text/hostlist.h"
+
+namespace berth::place {
+namespace {
+
+constexpr const char* kVisible[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                    "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+/// The part of a GPU's MPS units that the process may use, in percent.
+std::uint64_t mps_percentage(const cluster::Node& node, const cluster::GresShare& mps) {
+  const cluster::Gres* gres = node.find_gres("mps");
+  const std::size_t device = mps.devices().next();
+  if (gres == nullptr || device >= gres->devices.size()) return 1;
+  const std::uint64_t all = gres->devices[device].units;
+  if (all == 0) return 1;
+  return std::max<std::uint64_t>(1, std::min(mps.units[device], all) * 100 / all);
+}
+
+}  // namespace
+
+void put_job(Environment& env, const cluster::Cluster& cluster, const JobFacts& job) {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> cpus;
+  for (const auto& share : job.allocation.nodes) {
+    names.push_back(cluster.nodes[share.node].name);
+    cpus.push_back(share.usable_cpus);
+  }
+  env["SLURM_JOB_ID"] = env["SLURM_JOBID"] = std::to_string(job.id);
+  env["SLURM_JOB_NAME"] = job.name;
+  env["SLURM_JOB_NODELIST"] = env["SLURM_NODELIST"] = text::compress_hostlist(names);
+  env["SLURM_JOB_NUM_NODES"] = std::to_string(names.size());
+  env["SLURM_JOB_CPUS_PER_NODE"] = repetition_list(cpus);
+  env["SLURM_JOB_PARTITION"] = job.partition;
+  env["SLURM_CLUSTER_NAME"] = cluster.name;
+}
+
+void put_memory(Environment& env, const std::optional<request::Memory>& memory) {
+  if (!memory || memory->mb == 0) return;
+  const char* name = "SLURM_MEM_PER_NODE";
+  if (memory->per == request::MemoryPer::cpu) name = "SLURM_MEM_PER_CPU";
+  if (memory->per == request::MemoryPer::gpu) name = "SLURM_MEM_PER_GPU";
+  env[name] = std::to_string(memory->mb);
+}
+
+void put_launcher_arguments(Environment& env) {
+  env["OMPI_MCA_plm_slurm_args"] = env["PRTE_MCA_plm_slurm_args"] = "--external-launcher";
+}
+
+Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& step,
+                 bool shared_fence) {
+  if (!cluster.settings.constrain_devices) return gpus;
+  if (!shared_fence) return Bits::first_n(gpus.count());
+  Bits positions;
+  gpus.each([&](std::size_t gpu) {
+    positions.set(gpu == 0 ? 0 : step.count_in(0, gpu - 1));
+  });
+  return positions;
+}
+
+void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
+                      const Bits& visible) {
+  for (const char* name : kVisible) env[name] = visible.list();
+  env["SLURM_GPUS_ON_NODE"] = std::to_string(share.gpus().count());
+  if (const auto* shards = share.find("shard")) {
+    env["SLURM_SHARDS_ON_NODE"] = std::to_string(shards->total());
+  }
+  if (const auto* mps = share.find("mps")) {
+    env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(mps_percentage(node, *mps));
+  }
+}
+
+void drop_gpus(Environment& env) {
+  for (const char* name : kVisible) env.erase(name);
+  for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_SHARDS_ON_NODE",
+                           "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
+    env.erase(name);
+  }
+}
+
+}  // namespace berth::place

@@ -1,0 +1,27 @@
+// Variables that batch scripts and tasks have in common, each written in one place.
+#pragma once
+
+#include <optional>
+
+#include "place/environment.h"
+
+namespace berth::place {
+
+/// Identity, nodes and CPUs of the job.
+void put_job(Environment& env, const cluster::Cluster& cluster, const JobFacts& job);
+/// SLURM_MEM_PER_NODE, _CPU or _GPU; nothing for "all memory" or none.
+void put_memory(Environment& env, const std::optional<request::Memory>& memory);
+/// What makes mpirun start its daemons with srun --external-launcher.
+void put_launcher_arguments(Environment& env);
+
+/// The ids by which a process finds `gpus`, devices of the `step`: their own, or counted from 0 when
+/// devices are fenced off (inside the step when tasks share its fence, else inside the task).
+Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& step,
+                 bool shared_fence);
+/// CUDA_VISIBLE_DEVICES and its like, and the counts of GPUs and shards held on the node.
+void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
+                      const Bits& visible);
+/// Takes away every variable that names GPUs of a step.
+void drop_gpus(Environment& env);
+
+}  // namespace berth::place
