@@ -17,18 +17,25 @@ struct Surroundings {
   bool inside_job = false;             // SLURM_JOB_ID (or --jobid) makes srun a step
   bool is_root = false;
   bool multiple_sharing_gres = false;  // slurm.conf SelectTypeParameters, for one-task-per-sharing
+  std::string cluster_name;            // slurm.conf ClusterName: --clusters may name it
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
   /// Content of a file named by -w/-F (a name with '/'), SLURM_HOSTFILE; nullopt = not readable.
   std::map<std::string, std::string> files;  // name → content, filled by the caller beforehand
 };
 
 struct Parsed {
-  std::vector<Request> components;   // one, or several for a heterogeneous job
+  /// One, or several for a heterogeneous job or step. `srun --het-group=0,1` gives one component
+  /// for each group, each with its own group in het_groups and that group's variables.
+  std::vector<Request> components;
   std::vector<Message> warnings;     // printed and gone on
 };
 
 /// `words` are the arguments after the command name. For sbatch, `script` is the text of the batch
-/// script ("" with --wrap); the script's own name is found with script_argument().
+/// script ("" with --wrap); the script's own name is found with first_argument().
+///
+/// --help, --usage and --version end parsing: the only component then has nothing but them in
+/// `given`. An Error with exit code 0 is an answer (--hint=help, --mpi=list): print and stop.
+/// For a request that makes a job, the counts have been derived once (counts.h) and accepted.
 Result<Parsed> parse(Command command, std::span<const std::string> words, std::string_view script,
                      const Surroundings& around);
 
@@ -39,6 +46,10 @@ std::size_t first_argument(Command command, std::span<const std::string> words);
 /// -w/-F/SLURM_HOSTFILE file names that parse() will want in Surroundings::files.
 std::vector<std::string> files_wanted(Command command, std::span<const std::string> words,
                                       std::string_view script, const Environment& environment);
+
+/// The name of the job: --job-name, else the base name of the script or command, "wrap",
+/// "sbatch" (script from standard input) or "interactive" (salloc without a command).
+std::string job_name_of(const Request& request);
 
 /// One #SBATCH line as found in a script, with the words on it.
 struct Directive {
