@@ -18,9 +18,9 @@
 namespace berth::conf {
 namespace {
 
-constexpr std::array<std::string_view, 11> kFlags = {
-    "CountOnly",   "explicit",      "one_sharing", "all_sharing", "env_uuid", "nvidia_gpu_env",
-    "amd_gpu_env", "intel_gpu_env", "opencl_env",  "no_gpu_env",  "HAS_FILE"};
+constexpr std::array<std::string_view, 10> kFlags = {
+    "CountOnly",      "explicit",    "one_sharing",   "all_sharing", "env_uuid",
+    "nvidia_gpu_env", "amd_gpu_env", "intel_gpu_env", "opencl_env",  "no_gpu_env"};
 constexpr std::array<std::string_view, 7> kAutoDetect = {"nvml", "nvidia", "rsmi", "oneapi",
                                                          "nrt",  "full",   "off"};
 

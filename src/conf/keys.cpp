@@ -273,7 +273,6 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"SallocDefaultCommand"},
     {"SchedulerPort"},
     {"SchedulerRootFilter"},
-    {"UnkillableStepProgram"},
 });
 
 constexpr auto kNode = std::to_array<Key>({
@@ -395,6 +394,15 @@ constexpr auto kCgroup = std::to_array<Key>({
     {"MinKmemSpace"},           {"TaskAffinity"},
 });
 
+/// True when a value of a not_planned key asks for nothing special.
+bool harmless(const Key& key, std::string_view value) {
+  if (key.name == "SlurmdParameters") return value.find("_as_socket") == std::string_view::npos;
+  constexpr std::array<std::string_view, 9> kNothing = {
+      "", "all", "none", "no", "false", "0", "topology/flat", "topology/default", "topology/none"};
+  return std::ranges::any_of(
+      kNothing, [&](std::string_view word) { return text::equal_ignoring_case(word, value); });
+}
+
 }  // namespace
 
 std::span<const Key> slurm_keys() {
@@ -443,14 +451,10 @@ const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_vie
                                  near.empty() ? "" : fmt::format("; did you mean {}?", near)));
     return nullptr;
   }
-  switch (key->use) {
-    case Use::used:
-      return key;
-    case Use::not_used:
-      complaints.unused(pair.at, key->name.ends_with('*') ? std::string_view(pair.key) : key->name);
-      return nullptr;
-    case Use::not_planned:
-      break;
+  if (key->use == Use::used) return key;
+  if (key->use == Use::not_used || harmless(*key, pair.value)) {
+    complaints.unused(pair.at, key->name.ends_with('*') ? std::string_view(pair.key) : key->name);
+    return nullptr;
   }
   complaints.warn_once(
       pair.at, key->name,

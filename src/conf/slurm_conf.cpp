@@ -74,11 +74,15 @@ class SlurmReader {
  private:
   void global(const Pair& pair) {
     note_repeat(pair);
-    if (is(pair, "GPUs") || is(pair, "Gres") || is(pair, "Nodes")) {
-      complaints_.error(pair.at, fmt::format("{} belongs on a NodeName or PartitionName line; a "
-                                             "line goes on in the next one only after a \\",
-                                             pair.key));
-      return;
+    if (find_key(slurm_keys(), pair.key) == nullptr) {
+      const bool of_node = find_key(node_keys(), pair.key) != nullptr;
+      if (of_node || find_key(partition_keys(), pair.key) != nullptr) {
+        complaints_.error(pair.at,
+                          fmt::format("{} belongs on a {} line (which goes on in the next "
+                                      "line only after a \\)",
+                                      shown(pair.key), of_node ? "NodeName" : "PartitionName"));
+        return;
+      }
     }
     if (used_key(slurm_keys(), pair, "slurm.conf", complaints_) == nullptr) return;
     if (apply_limit_pair(pair, out_.limits, complaints_)) return;

@@ -35,12 +35,12 @@ class DirectorySource : public FileSource {
 /// Files that live in memory.
 class MemorySource : public FileSource {
  public:
-  explicit MemorySource(std::map<std::string, std::string, std::less<>> files)
-      : files_(std::move(files)) {}
+  using Files = std::map<std::string, std::string, std::less<>>;  // name → text
+  explicit MemorySource(Files files) : files_(std::move(files)) {}
   Result<std::optional<std::string>> read(std::string_view name) const override;
 
  private:
-  std::map<std::string, std::string, std::less<>> files_;
+  Files files_;
 };
 
 }  // namespace berth::conf
