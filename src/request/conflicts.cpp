@@ -46,9 +46,7 @@ class Resolver {
   }
 
  private:
-  [[nodiscard]] bool chosen(Opt opt) const {
-    return o_->has(opt) && !o_->from_environment(opt);
-  }
+  [[nodiscard]] bool chosen(Opt opt) const { return o_->has(opt) && !o_->from_environment(opt); }
   [[nodiscard]] bool inherited(Opt opt) const { return o_->from_environment(opt); }
 
   std::unexpected<Error> fatal(std::string text, Opt a, Opt b) const {
@@ -99,8 +97,8 @@ class Resolver {
       if (Result<void> done = cpus_twice(); !done) return done;
     }
     if (!o_->has(Opt::cpus_per_gpu)) return {};
-    const Opt other = tres_cpus() && !o_->has(Opt::cpus_per_task) ? Opt::tres_per_task
-                                                                  : Opt::cpus_per_task;
+    const Opt other =
+        tres_cpus() && !o_->has(Opt::cpus_per_task) ? Opt::tres_per_task : Opt::cpus_per_task;
     if (!o_->has(other)) return {};
     if (inherited(other) == inherited(Opt::cpus_per_gpu)) {
       return fatal(
@@ -184,8 +182,7 @@ class Resolver {
     if (!o_->has(Opt::hint)) return {};
     constexpr Opt kOthers[] = {Opt::extra_node_info,  Opt::threads_per_core, Opt::ntasks_per_core,
                                Opt::cores_per_socket, Opt::sockets_per_node, Opt::cpu_bind};
-    const bool other_chosen =
-        std::ranges::any_of(kOthers, [&](Opt opt) { return chosen(opt); });
+    const bool other_chosen = std::ranges::any_of(kOthers, [&](Opt opt) { return chosen(opt); });
     if (other_chosen) {
       o_->erase(Opt::hint);
     } else if (chosen(Opt::hint)) {
@@ -212,24 +209,26 @@ class Resolver {
     for (const Opt opt : {Opt::gpus_per_task, Opt::gpus_per_socket, Opt::ntasks_per_node}) {
       if (o_->has(opt)) return with_tasks_per_gpu(dashed(opt), opt, tasks);
     }
-    if (tres_names_gpu()) return with_tasks_per_gpu("--tres-per-task=gres/gpu", Opt::tres_per_task,
-                                                    tasks);
+    if (tres_names_gpu())
+      return with_tasks_per_gpu("--tres-per-task=gres/gpu", Opt::tres_per_task, tasks);
     return {};
   }
 
   Result<void> with_tasks_per_gpu(std::string_view name, Opt other, Opt tasks) const {
     return fatal(fmt::format("{} is mutually exclusive with --ntasks-per-gpu and "
-                             "SLURM_NTASKS_PER_GPU", name),
+                             "SLURM_NTASKS_PER_GPU",
+                             name),
                  other, tasks);
   }
 
   Result<void> sharing() {
     if (o_->has(Opt::exclusive) && o_->has(Opt::oversubscribe)) {
-      return fatal("--exclusive and --oversubscribe options are mutually exclusive",
-                   Opt::exclusive, Opt::oversubscribe);
+      return fatal("--exclusive and --oversubscribe options are mutually exclusive", Opt::exclusive,
+                   Opt::oversubscribe);
     }
     if (o_->has(Opt::exclusive) && o_->has(Opt::overlap)) {
-      return either(Opt::exclusive, Opt::overlap, "--exclusive and --overlap are mutually exclusive");
+      return either(Opt::exclusive, Opt::overlap,
+                    "--exclusive and --overlap are mutually exclusive");
     }
     if (o_->has(Opt::exact) && o_->has(Opt::whole)) {
       return either(Opt::exact, Opt::whole, "--exact and --whole are mutually exclusive");

@@ -6,7 +6,8 @@
 
 namespace berth::request {
 
-/// Erases options that lose; the error is Slurm's line and says in the hint where the two came from.
+/// Erases options that lose; the error is Slurm's line and says in the hint where the two came
+/// from.
 Result<void> resolve_conflicts(Command command, bool step, OptionSet& options);
 
 /// After the Request is built: what depends on values.

@@ -13,7 +13,9 @@ namespace {
 constexpr std::string_view kMagic = "#SBATCH";
 constexpr std::string_view kOldMagic = "#SLURM";
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
 
 std::unexpected<Error> bad_script(std::vector<std::string> lines, std::string hint) {
   Error error;
@@ -75,7 +77,9 @@ void each_comment_line(std::string_view script, Fn&& line) {
   }
 }
 
-bool is_separator(const std::string& word) { return word == "hetjob" || word == "packjob"; }
+bool is_separator(const std::string& word) {
+  return word == "hetjob" || word == "packjob";
+}
 
 Result<std::vector<DirectiveOption>> component_options(std::span<const std::string> words,
                                                        std::span<const int> lines) {
@@ -111,7 +115,8 @@ Result<void> check_script(std::string_view script) {
   if (script.size() > kMaxScript) {
     return bad_script({"Batch script is too big"},
                       fmt::format("it has {} bytes; at most {} are taken: keep data in files of "
-                                  "their own", script.size(), kMaxScript));
+                                  "their own",
+                                  script.size(), kMaxScript));
   }
   if (std::ranges::all_of(script, [](char c) { return is_blank(c) || c == '\n'; })) {
     return bad_script({"Batch script contains only whitespace!"},
@@ -146,8 +151,8 @@ Result<std::vector<Directive>> find_directives(std::string_view script, std::str
     } else if (line.starts_with(kOldMagic)) {
       rest = line.substr(kOldMagic.size());
       if (warnings.size() < kMaxWarnings) {
-        warnings.push_back({Severity::error,
-                            fmt::format("line {}: write #SBATCH instead of #SLURM", number)});
+        warnings.push_back(
+            {Severity::error, fmt::format("line {}: write #SBATCH instead of #SLURM", number)});
       }
     } else {
       return true;
@@ -155,13 +160,12 @@ Result<std::vector<Directive>> find_directives(std::string_view script, std::str
     char open = 0;
     Directive directive{number, directive_words(rest, open)};
     if (open != 0) {
-      error = Error{Code::bad_script,
-                    {{Severity::fatal,
-                      fmt::format("{}: line {}: Unmatched `{}` in [{}]", file, number, open,
-                                  text::trim(rest))}},
-                    fmt::format("line {} of the script: close the quote, or write \\{}", number,
-                                open),
-                    1};
+      error =
+          Error{Code::bad_script,
+                {{Severity::fatal, fmt::format("{}: line {}: Unmatched `{}` in [{}]", file, number,
+                                               open, text::trim(rest))}},
+                fmt::format("line {} of the script: close the quote, or write \\{}", number, open),
+                1};
       return false;
     }
     out.push_back(std::move(directive));

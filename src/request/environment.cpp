@@ -13,12 +13,25 @@ namespace berth::request {
 namespace {
 
 /// Options whose variables describe one component of a heterogeneous job.
-constexpr Opt kPerComponent[] = {
-    Opt::nodes,         Opt::ntasks,          Opt::ntasks_per_node, Opt::ntasks_per_core,
-    Opt::ntasks_per_gpu, Opt::ntasks_per_tres, Opt::cpus_per_task,   Opt::mem,
-    Opt::mem_per_cpu,   Opt::mem_per_gpu,     Opt::gpus,            Opt::gpus_per_node,
-    Opt::gpus_per_socket, Opt::gpus_per_task, Opt::tres_per_task,   Opt::tres_bind,
-    Opt::cpus_per_gpu,  Opt::threads_per_core, Opt::distribution};
+constexpr Opt kPerComponent[] = {Opt::nodes,
+                                 Opt::ntasks,
+                                 Opt::ntasks_per_node,
+                                 Opt::ntasks_per_core,
+                                 Opt::ntasks_per_gpu,
+                                 Opt::ntasks_per_tres,
+                                 Opt::cpus_per_task,
+                                 Opt::mem,
+                                 Opt::mem_per_cpu,
+                                 Opt::mem_per_gpu,
+                                 Opt::gpus,
+                                 Opt::gpus_per_node,
+                                 Opt::gpus_per_socket,
+                                 Opt::gpus_per_task,
+                                 Opt::tres_per_task,
+                                 Opt::tres_bind,
+                                 Opt::cpus_per_gpu,
+                                 Opt::threads_per_core,
+                                 Opt::distribution};
 
 struct Found {
   std::string variable;

@@ -33,36 +33,51 @@ class Translation {
  private:
   bool pbs(char letter, std::string_view value) {
     switch (letter) {
-      case 'N': return put(Opt::job_name, value);
-      case 'A': return put(Opt::account, value);
-      case 'q': return put(Opt::partition, value);
-      case 'o': return put(Opt::output, value);
-      case 'e': return put(Opt::error, value);
+      case 'N':
+        return put(Opt::job_name, value);
+      case 'A':
+        return put(Opt::account, value);
+      case 'q':
+        return put(Opt::partition, value);
+      case 'o':
+        return put(Opt::output, value);
+      case 'e':
+        return put(Opt::error, value);
       case 't':
-      case 'J': return put(Opt::array, value);
-      case 'l': return resources(value);
-      default: return false;
+      case 'J':
+        return put(Opt::array, value);
+      case 'l':
+        return resources(value);
+      default:
+        return false;
     }
   }
 
   bool bsub(char letter, std::string_view value) {
     switch (letter) {
-      case 'J': return value.find('[') == std::string_view::npos && put(Opt::job_name, value);
-      case 'P': return put(Opt::account, value);
-      case 'q': return put(Opt::partition, value);
-      case 'o': return put(Opt::output, value);
-      case 'e': return put(Opt::error, value);
-      case 'n': return text::parse_number(value, 1u << 30) && put(Opt::ntasks, value);
-      case 'W': return wall_time(value);
-      default: return false;
+      case 'J':
+        return value.find('[') == std::string_view::npos && put(Opt::job_name, value);
+      case 'P':
+        return put(Opt::account, value);
+      case 'q':
+        return put(Opt::partition, value);
+      case 'o':
+        return put(Opt::output, value);
+      case 'e':
+        return put(Opt::error, value);
+      case 'n':
+        return text::parse_number(value, 1u << 30) && put(Opt::ntasks, value);
+      case 'W':
+        return wall_time(value);
+      default:
+        return false;
     }
   }
 
   /// "-W hours:minutes" or minutes: Slurm would read the first as minutes:seconds.
   bool wall_time(std::string_view value) {
-    return put(Opt::time, value.find(':') == std::string_view::npos
-                              ? std::string(value)
-                              : fmt::format("{}:00", value));
+    return put(Opt::time, value.find(':') == std::string_view::npos ? std::string(value)
+                                                                    : fmt::format("{}:00", value));
   }
 
   /// "-l nodes=2:ppn=4,walltime=1:00:00": all of it, or nothing and a warning.
@@ -95,10 +110,10 @@ class Translation {
 
   void unknown(std::string_view what) {
     if (warnings_->size() >= kMaxWarnings) return;
-    warnings_->push_back({Severity::warning,
-                          fmt::format("line {}: \"{} {}\" has no counterpart and is left alone; "
-                                      "write an #SBATCH line for it",
-                                      number_, magic_, what)});
+    warnings_->push_back(
+        {Severity::warning, fmt::format("line {}: \"{} {}\" has no counterpart and is left alone; "
+                                        "write an #SBATCH line for it",
+                                        number_, magic_, what)});
   }
 
   std::string_view magic_;

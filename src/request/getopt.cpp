@@ -15,8 +15,8 @@ std::unexpected<Error> usage_error(Command command, std::string text, std::strin
   Error error;
   error.code = Code::option_syntax;
   error.messages = {{Severity::plain, std::move(text)},
-                    {Severity::bare, fmt::format("Try \"{} --help\" for more information",
-                                                 command_name(command))}};
+                    {Severity::bare,
+                     fmt::format("Try \"{} --help\" for more information", command_name(command))}};
   error.hint = std::move(hint);
   error.exit_code = 255;
   return std::unexpected(std::move(error));
@@ -154,8 +154,7 @@ class Scanner {
       found.text = word.substr(i + 1);
       if (found.text.empty() && row->argument == Argument::required) {
         if (at_ == words_.size()) {
-          return usage_error(command_,
-                             fmt::format("option requires an argument -- '{}'", word[i]),
+          return usage_error(command_, fmt::format("option requires an argument -- '{}'", word[i]),
                              fmt::format("-{} …: {}", word[i], row->note));
         }
         found.text = words_[at_++];
@@ -175,8 +174,8 @@ class Scanner {
 
 }  // namespace
 
-Result<Scanned> scan_words(Command command, std::span<const std::string> words,
-                           std::size_t from, std::size_t* failed_at) {
+Result<Scanned> scan_words(Command command, std::span<const std::string> words, std::size_t from,
+                           std::size_t* failed_at) {
   Scanner scanner(command, words, from);
   Result<Scanned> scanned = scanner.run();
   if (!scanned && failed_at != nullptr) *failed_at = scanner.began();

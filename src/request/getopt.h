@@ -1,6 +1,6 @@
 // Words to options the way getopt_long reads them in "+" mode: parsing stops at the first word that
-// is no option; long names may be cut short while they are unique; letters may be glued; an optional
-// argument must be attached. Values are not looked at.
+// is no option; long names may be cut short while they are unique; letters may be glued; an
+// optional argument must be attached. Values are not looked at.
 #pragma once
 
 #include <span>

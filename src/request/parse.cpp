@@ -131,11 +131,10 @@ class Parser {
     if (Result<void> checked = check_script(script_); !checked) return checked;
     const std::vector<VariableOption> variables =
         environment_options(command_, around_->environment, false, std::nullopt);
-    const bool ignore_pbs =
-        has_option(lines.front().options, Opt::ignore_pbs) ||
-        std::ranges::any_of(variables, [](const VariableOption& variable) {
-          return variable.option.opt == Opt::ignore_pbs;
-        });
+    const bool ignore_pbs = has_option(lines.front().options, Opt::ignore_pbs) ||
+                            std::ranges::any_of(variables, [](const VariableOption& variable) {
+                              return variable.option.opt == Opt::ignore_pbs;
+                            });
     Result<ScriptOptions> found = script_options(
         script_, last.argv.empty() ? "stdin" : std::string_view(last.argv.front()), ignore_pbs);
     if (!found) return pass(std::move(found.error()));
@@ -186,9 +185,9 @@ class Parser {
     Request request;
     request.command = command_;
     request.argv = line.argv;
-    step_ = command_ == Command::srun &&
-            (around_->inside_job || has_option(line.options, Opt::jobid) ||
-             around_->environment.contains("SLURM_JOB_ID"));
+    step_ =
+        command_ == Command::srun && (around_->inside_job || has_option(line.options, Opt::jobid) ||
+                                      around_->environment.contains("SLURM_JOB_ID"));
     if (Result<void> gathered = gather(line, script, group, request.given); !gathered) {
       return gathered;
     }
@@ -235,8 +234,8 @@ class Parser {
     if (option.opt == Opt::verbose && given.level == Level::command_line) {
       const Given* before = options.find(Opt::verbose);
       const bool again = before != nullptr && before->level == Level::command_line;
-      given.text = fmt::format(
-          "{}", 1 + (again ? text::parse_number(before->text).value_or(0) : 0));
+      given.text =
+          fmt::format("{}", 1 + (again ? text::parse_number(before->text).value_or(0) : 0));
     }
     // The later of two opposites counts.
     if (option.opt == Opt::requeue) options.erase(Opt::no_requeue);
@@ -252,12 +251,12 @@ class Parser {
   /// What describes the whole job is said once, with the first component.
   void inherit_from_first(OptionSet& options) const {
     if (out_.components.empty()) return;
-    constexpr Opt kWhole[] = {Opt::account,   Opt::begin,      Opt::chdir,        Opt::comment,
-                              Opt::deadline,  Opt::dependency, Opt::export_env,   Opt::get_user_env,
-                              Opt::hold,      Opt::immediate,  Opt::job_name,     Opt::jobid,
-                              Opt::mail_type, Opt::mail_user,  Opt::wckey,        Opt::quiet,
-                              Opt::verbose,   Opt::wait_job,   Opt::wrap,         Opt::label,
-                              Opt::output,    Opt::error,      Opt::input,        Opt::mpi};
+    constexpr Opt kWhole[] = {Opt::account,   Opt::begin,      Opt::chdir,      Opt::comment,
+                              Opt::deadline,  Opt::dependency, Opt::export_env, Opt::get_user_env,
+                              Opt::hold,      Opt::immediate,  Opt::job_name,   Opt::jobid,
+                              Opt::mail_type, Opt::mail_user,  Opt::wckey,      Opt::quiet,
+                              Opt::verbose,   Opt::wait_job,   Opt::wrap,       Opt::label,
+                              Opt::output,    Opt::error,      Opt::input,      Opt::mpi};
     for (const Opt opt : kWhole) {
       const Given* first = out_.components.front().given.find(opt);
       if (first != nullptr && !options.has(opt)) options.put(opt, *first);
@@ -269,8 +268,7 @@ class Parser {
     const auto file = around_->environment.find("SLURM_HOSTFILE");
     if (file == around_->environment.end() || file->second.empty()) return;
     const Given* dist = options.find(Opt::distribution);
-    const bool arbitrary =
-        dist != nullptr && text::to_lower(dist->text).starts_with("arbitrary");
+    const bool arbitrary = dist != nullptr && text::to_lower(dist->text).starts_with("arbitrary");
     const bool chosen = dist != nullptr && dist->level != Level::environment;
     if (chosen ? !arbitrary : command_ != Command::srun) return;
     if (!chosen) {

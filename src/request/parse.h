@@ -13,8 +13,8 @@ namespace berth::request {
 
 /// What the parser may ask of its surroundings; pure code does not open files.
 struct Surroundings {
-  Environment environment;             // the caller's variables
-  bool inside_job = false;             // SLURM_JOB_ID (or --jobid) makes srun a step
+  Environment environment;  // the caller's variables
+  bool inside_job = false;  // SLURM_JOB_ID (or --jobid) makes srun a step
   bool is_root = false;
   bool multiple_sharing_gres = false;  // slurm.conf SelectTypeParameters, for one-task-per-sharing
   std::string cluster_name;            // slurm.conf ClusterName: --clusters may name it
@@ -27,7 +27,7 @@ struct Parsed {
   /// One, or several for a heterogeneous job or step. `srun --het-group=0,1` gives one component
   /// for each group, each with its own group in het_groups and that group's variables.
   std::vector<Request> components;
-  std::vector<Message> warnings;     // printed and gone on
+  std::vector<Message> warnings;  // printed and gone on
 };
 
 /// `words` are the arguments after the command name. For sbatch, `script` is the text of the batch

@@ -51,7 +51,8 @@ inline std::string outcome(const std::string& line, const Surroundings& around =
   if (parsed) return "ok";
   const std::string command = line.substr(0, line.find(' '));
   std::string out = std::to_string(parsed.error().exit_code) + ":";
-  for (const Message& message : parsed.error().messages) out += " " + render(message, command) + " |";
+  for (const Message& message : parsed.error().messages)
+    out += " " + render(message, command) + " |";
   out.resize(out.size() - 2);
   return out;
 }

@@ -13,11 +13,15 @@ struct Case {
   const char* expected;
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.line; }
+void PrintTo(const Case& one, std::ostream* out) {
+  *out << one.line;
+}
 
 class Refusal : public ::testing::TestWithParam<Case> {};
 
-TEST_P(Refusal, SaysWhatSlurmSays) { EXPECT_EQ(outcome(GetParam().line), GetParam().expected); }
+TEST_P(Refusal, SaysWhatSlurmSays) {
+  EXPECT_EQ(outcome(GetParam().line), GetParam().expected);
+}
 
 // Recorded from Slurm 26.11.
 constexpr Case kRecorded[] = {
@@ -35,8 +39,7 @@ constexpr Case kRecorded[] = {
     {"srun -n1 --gpu-bind=slots true", "255: srun: error: Invalid --gpu-bind argument: slots"},
     {"srun -n1 --gpu-bind=v,map_gpu:1,0,3,2 true",
      "255: srun: error: Invalid --gpu-bind argument: v,map_gpu:1,0,3,2"},
-    {"srun --gpus=foo:bar true",
-     "1: srun: error: Invalid Trackable RESource (TRES) specification"},
+    {"srun --gpus=foo:bar true", "1: srun: error: Invalid Trackable RESource (TRES) specification"},
     {"srun --gres=gpu:a100:two true",
      "1: srun: error: Invalid Trackable RESource (TRES) specification"},
     {"sbatch --gres=gpu:1:tesla:v100 j.sh",
@@ -48,8 +51,7 @@ constexpr Case kRecorded[] = {
     {"srun --exclusive=foo true", "255: srun: error: Invalid --exclusive specification"},
     {"srun --hint=foo true",
      "1: srun: error: unrecognized --hint argument \"foo\", see --hint=help"},
-    {"sbatch --mail-type=FOO --wrap true",
-     "255: sbatch: error: Invalid --mail-type specification"},
+    {"sbatch --mail-type=FOO --wrap true", "255: sbatch: error: Invalid --mail-type specification"},
     {"srun --mpi=foo true",
      "1: srun: error: Invalid MPI type 'foo', --mpi=list for acceptable types | "
      "srun: error: MPI: Cannot create context for mpi/foo | "
@@ -87,21 +89,25 @@ constexpr Case kRecorded[] = {
 INSTANTIATE_TEST_SUITE_P(Recorded, Refusal, ::testing::ValuesIn(kRecorded));
 
 constexpr Case kWords[] = {
-    {"srun -y true",
-     "255: srun: invalid option -- 'y' | Try \"srun --help\" for more information"},
-    {"srun -n", "255: srun: option requires an argument -- 'n' | "
-                "Try \"srun --help\" for more information"},
-    {"srun --ntasks", "255: srun: option '--ntasks' requires an argument | "
-                      "Try \"srun --help\" for more information"},
-    {"srun --exact=1 true", "255: srun: option '--exact' doesn't allow an argument | "
-                            "Try \"srun --help\" for more information"},
+    {"srun -y true", "255: srun: invalid option -- 'y' | Try \"srun --help\" for more information"},
+    {"srun -n",
+     "255: srun: option requires an argument -- 'n' | "
+     "Try \"srun --help\" for more information"},
+    {"srun --ntasks",
+     "255: srun: option '--ntasks' requires an argument | "
+     "Try \"srun --help\" for more information"},
+    {"srun --exact=1 true",
+     "255: srun: option '--exact' doesn't allow an argument | "
+     "Try \"srun --help\" for more information"},
     {"srun --mem-per=1 true",
      "255: srun: option '--mem-per=1' is ambiguous; possibilities: '--mem-per-cpu' "
      "'--mem-per-gpu' | Try \"srun --help\" for more information"},
-    {"sbatch --pty --wrap x", "255: sbatch: unrecognized option '--pty' | "
-                              "Try \"sbatch --help\" for more information"},
-    {"salloc -b now", "255: salloc: invalid option -- 'b' | "
-                      "Try \"salloc --help\" for more information"},
+    {"sbatch --pty --wrap x",
+     "255: sbatch: unrecognized option '--pty' | "
+     "Try \"sbatch --help\" for more information"},
+    {"salloc -b now",
+     "255: salloc: invalid option -- 'b' | "
+     "Try \"salloc --help\" for more information"},
 };
 INSTANTIATE_TEST_SUITE_P(Words, Refusal, ::testing::ValuesIn(kWords));
 
@@ -119,13 +125,15 @@ constexpr Case kNumbers[] = {
      "1: srun: error: Invalid numeric value \"-2\" for --cpus-per-gpu."},
     {"srun --jobid=abc true", "1: srun: error: Invalid numeric value \"abc\" for --jobid."},
     {"srun -W soon true", "1: srun: error: Invalid numeric value \"soon\" for --wait."},
-    {"srun -N two true", "255: srun: error: \"two\" is not a valid node count | "
-                         "srun: error: Invalid --nodes specification"},
+    {"srun -N two true",
+     "255: srun: error: \"two\" is not a valid node count | "
+     "srun: error: Invalid --nodes specification"},
     {"srun -N 4-2 true",
      "255: srun: error: Maximum node count 2 is less than minimum node count 4 | "
      "srun: error: Invalid --nodes specification"},
-    {"srun -N 4294967296 true", "255: srun: error: \"4294967296\" is not a valid node count | "
-                                "srun: error: Invalid --nodes specification"},
+    {"srun -N 4294967296 true",
+     "255: srun: error: \"4294967296\" is not a valid node count | "
+     "srun: error: Invalid --nodes specification"},
     {"srun -N0 true", "1: srun: error: invalid number of nodes (-N 0-0)"},
 };
 INSTANTIATE_TEST_SUITE_P(Numbers, Refusal, ::testing::ValuesIn(kNumbers));
@@ -154,22 +162,25 @@ constexpr Case kValues[] = {
     {"srun -w ./nodes true", "255: srun: error: Invalid --nodelist specification"},
     {"srun -F nodes true", "255: srun: error: Invalid --nodefile specification"},
     {"srun -x gpu[2-1] true", "255: srun: error: Invalid --exclude specification"},
-    {"srun --cpu-bind=foo true", "255: srun: error: unrecognized --cpu-bind argument \"foo\" | "
-                                 "srun: error: Invalid --cpu-bind specification"},
+    {"srun --cpu-bind=foo true",
+     "255: srun: error: unrecognized --cpu-bind argument \"foo\" | "
+     "srun: error: Invalid --cpu-bind specification"},
     {"srun --cpu-bind=map_cpu true",
      "255: srun: error: unrecognized --cpu-bind argument \"map_cpu\" | "
      "srun: error: Invalid --cpu-bind specification"},
     {"srun --cpu-bind=mask_cpu:zz true",
      "255: srun: error: unrecognized --cpu-bind argument \"mask_cpu:zz\" | "
      "srun: error: Invalid --cpu-bind specification"},
-    {"srun --mem-bind=near true", "255: srun: error: unrecognized --mem-bind argument \"near\" | "
-                                  "srun: error: Invalid --mem-bind specification"},
+    {"srun --mem-bind=near true",
+     "255: srun: error: unrecognized --mem-bind argument \"near\" | "
+     "srun: error: Invalid --mem-bind specification"},
     {"srun --gres-flags=tight true", "255: srun: error: Invalid --gres-flags specification"},
     {"sbatch --gres-flags=allow-task-sharing --wrap x",
      "255: sbatch: error: Invalid --gres-flags specification"},
     {"srun --het-group=x true", "255: srun: error: Invalid --het-group specification"},
     {"srun --het-group=0-99999 true", "255: srun: error: Invalid --het-group specification"},
-    {"srun --kill-on-bad-exit=2 true", "255: srun: error: Invalid --kill-on-bad-exit specification"},
+    {"srun --kill-on-bad-exit=2 true",
+     "255: srun: error: Invalid --kill-on-bad-exit specification"},
     {"sbatch --open-mode=x --wrap x", "255: sbatch: error: Invalid --open-mode specification"},
     {"sbatch --nice=low --wrap x", "255: sbatch: error: Invalid --nice specification"},
     {"sbatch --signal=B:USR1@x --wrap x", "255: sbatch: error: Invalid --signal specification"},
@@ -221,7 +232,8 @@ constexpr Case kConflicts[] = {
      "1: srun: fatal: --gpus-per-node and --gres=gpu are mutually exclusive."},
     {"srun -n2 --gpus-per-node=1 --gres=gpumem:1 true", "ok"},
     {"srun -n2 --gpus-per-task=1 --tres-per-task=gres/gpu=1 true",
-     "1: srun: fatal: You can not have --tres-per-task=gres/gpu: and --gpus-per-task please use one "
+     "1: srun: fatal: You can not have --tres-per-task=gres/gpu: and --gpus-per-task please use "
+     "one "
      "or the other"},
     {"srun -n2 --ntasks-per-gpu=1 --gpus-per-socket=1 --sockets-per-node=1 true",
      "1: srun: fatal: --gpus-per-socket is mutually exclusive with --ntasks-per-gpu and "
@@ -320,8 +332,7 @@ TEST(ExitCode, VariableReplacesOne) {
   around.environment["SLURM_EXIT_ERROR"] = "77";
   EXPECT_EQ(outcome("srun -n0 true", around),
             "77: srun: error: Invalid numeric value \"0\" for --ntasks.");
-  EXPECT_EQ(outcome("srun -t x true", around),
-            "255: srun: error: Invalid --time specification");
+  EXPECT_EQ(outcome("srun -t x true", around), "255: srun: error: Invalid --time specification");
 }
 
 TEST(Sharing, ConfiguredClusterAllowsOneTaskPerSharing) {

@@ -17,12 +17,12 @@ struct Signal {
 };
 
 constexpr Signal kSignals[] = {
-    {"hup", SIGHUP},   {"int", SIGINT},       {"quit", SIGQUIT}, {"abrt", SIGABRT},
-    {"kill", SIGKILL}, {"alrm", SIGALRM},     {"term", SIGTERM}, {"usr1", SIGUSR1},
-    {"usr2", SIGUSR2}, {"urg", SIGURG},       {"cont", SIGCONT}, {"stop", SIGSTOP},
-    {"tstp", SIGTSTP}, {"ttin", SIGTTIN},     {"ttou", SIGTTOU}, {"segv", SIGSEGV},
-    {"pipe", SIGPIPE}, {"xcpu", SIGXCPU},     {"xfsz", SIGXFSZ}, {"chld", SIGCHLD},
-    {"bus", SIGBUS},   {"fpe", SIGFPE},       {"ill", SIGILL},   {"trap", SIGTRAP},
+    {"hup", SIGHUP},   {"int", SIGINT},       {"quit", SIGQUIT},  {"abrt", SIGABRT},
+    {"kill", SIGKILL}, {"alrm", SIGALRM},     {"term", SIGTERM},  {"usr1", SIGUSR1},
+    {"usr2", SIGUSR2}, {"urg", SIGURG},       {"cont", SIGCONT},  {"stop", SIGSTOP},
+    {"tstp", SIGTSTP}, {"ttin", SIGTTIN},     {"ttou", SIGTTOU},  {"segv", SIGSEGV},
+    {"pipe", SIGPIPE}, {"xcpu", SIGXCPU},     {"xfsz", SIGXFSZ},  {"chld", SIGCHLD},
+    {"bus", SIGBUS},   {"fpe", SIGFPE},       {"ill", SIGILL},    {"trap", SIGTRAP},
     {"prof", SIGPROF}, {"vtalrm", SIGVTALRM}, {"winch", SIGWINCH}};
 
 constexpr int kHighest = 64;

@@ -32,28 +32,38 @@ constexpr auto kAliases = std::to_array<OptionAlias>({
 
 std::string_view prefix_of(Command command) {
   switch (command) {
-    case Command::sbatch: return "SBATCH_";
-    case Command::salloc: return "SALLOC_";
-    case Command::srun: return "SLURM_";
+    case Command::sbatch:
+      return "SBATCH_";
+    case Command::salloc:
+      return "SALLOC_";
+    case Command::srun:
+      return "SLURM_";
   }
   return "";
 }
 
 char sign_of(Command command) {
   switch (command) {
-    case Command::sbatch: return 'B';
-    case Command::salloc: return 'A';
-    case Command::srun: return 'R';
+    case Command::sbatch:
+      return 'B';
+    case Command::salloc:
+      return 'A';
+    case Command::srun:
+      return 'R';
   }
   return 0;
 }
 
 std::string_view word_of(Status status) {
   switch (status) {
-    case Status::honoured: return "honoured";
-    case Status::recorded: return "recorded";
-    case Status::refused: return "refused";
-    case Status::no_op: return "no-op";
+    case Status::honoured:
+      return "honoured";
+    case Status::recorded:
+      return "recorded";
+    case Status::refused:
+      return "refused";
+    case Status::no_op:
+      return "no-op";
   }
   return "";
 }
@@ -96,24 +106,34 @@ std::string variables_text(const OptionRow& row) {
 
 std::string_view command_name(Command command) {
   switch (command) {
-    case Command::sbatch: return "sbatch";
-    case Command::srun: return "srun";
-    case Command::salloc: return "salloc";
+    case Command::sbatch:
+      return "sbatch";
+    case Command::srun:
+      return "srun";
+    case Command::salloc:
+      return "salloc";
   }
   return "";
 }
 
 Commands bit_of(Command command) {
   switch (command) {
-    case Command::sbatch: return kSbatch;
-    case Command::salloc: return kSalloc;
-    case Command::srun: return kSrun;
+    case Command::sbatch:
+      return kSbatch;
+    case Command::salloc:
+      return kSalloc;
+    case Command::srun:
+      return kSrun;
   }
   return 0;
 }
 
-std::span<const OptionRow> option_rows() { return kRows; }
-std::span<const OptionAlias> option_aliases() { return kAliases; }
+std::span<const OptionRow> option_rows() {
+  return kRows;
+}
+std::span<const OptionAlias> option_aliases() {
+  return kAliases;
+}
 
 const OptionRow& row_of(Opt opt) {
   const auto at = static_cast<std::size_t>(opt);
@@ -121,7 +141,9 @@ const OptionRow& row_of(Opt opt) {
   return kRows[at];
 }
 
-std::string dashed(Opt opt) { return fmt::format("--{}", row_of(opt).name); }
+std::string dashed(Opt opt) {
+  return fmt::format("--{}", row_of(opt).name);
+}
 
 std::vector<std::string> variables_of(const OptionRow& row, Command command) {
   std::vector<std::string> out;

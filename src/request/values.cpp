@@ -27,7 +27,8 @@ Applied refuse(const Value& value) {
     error.messages = {
         {Severity::error,
          fmt::format("'{}' can't be reached now, or it is an invalid entry for --cluster.  Use "
-                     "'sacctmgr list clusters' to see available clusters.", value.text)},
+                     "'sacctmgr list clusters' to see available clusters.",
+                     value.text)},
         {Severity::error, "Problem talking to database"}};
     error.hint = std::string(row.note);
     return std::unexpected(std::move(error));
@@ -39,9 +40,8 @@ Applied refuse(const Value& value) {
 }  // namespace
 
 std::unexpected<Error> invalid_value(const Value& value, std::string allowed) {
-  return std::unexpected(value_error(value,
-                                     fmt::format("Invalid {} specification", dashed(value.opt)),
-                                     std::move(allowed), 255));
+  return std::unexpected(value_error(
+      value, fmt::format("Invalid {} specification", dashed(value.opt)), std::move(allowed), 255));
 }
 
 std::unexpected<Error> invalid_number(const Value& value, std::string allowed) {
@@ -68,9 +68,15 @@ std::unexpected<Error> submission_failed(Command command, Code code, std::string
                                          std::string hint) {
   std::string_view before;
   switch (command) {
-    case Command::sbatch: before = "Batch job submission failed"; break;
-    case Command::srun: before = "Unable to allocate resources"; break;
-    case Command::salloc: before = "Job submit/allocate failed"; break;
+    case Command::sbatch:
+      before = "Batch job submission failed";
+      break;
+    case Command::srun:
+      before = "Unable to allocate resources";
+      break;
+    case Command::salloc:
+      before = "Job submit/allocate failed";
+      break;
   }
   return fail(code, fmt::format("{}: {}", before, text), std::move(hint));
 }
@@ -78,8 +84,8 @@ std::unexpected<Error> submission_failed(Command command, Code code, std::string
 Result<std::uint32_t> number_value(const Value& value, std::uint32_t least) {
   const std::optional<std::uint64_t> number = text::parse_number(value.text, INT32_MAX);
   if (!number || *number < least) {
-    return invalid_number(value, fmt::format("give a whole number from {} ({})", least,
-                                             row_of(value.opt).note));
+    return invalid_number(
+        value, fmt::format("give a whole number from {} ({})", least, row_of(value.opt).note));
   }
   return static_cast<std::uint32_t>(*number);
 }

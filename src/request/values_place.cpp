@@ -42,8 +42,8 @@ Result<std::vector<std::string>> hosts(const Value& value, bool always_file) {
   }
   Result<std::vector<std::string>> names = hosts_in(list);
   if (!names) {
-    return invalid_value(value, fmt::format("a list of nodes such as gpu[1-4],cpu1 ({})",
-                                            names.error().what()));
+    return invalid_value(
+        value, fmt::format("a list of nodes such as gpu[1-4],cpu1 ({})", names.error().what()));
   }
   if (names->empty()) return invalid_value(value, "no node is named");
   return names;
@@ -159,9 +159,10 @@ Applied distribution(const Value& value, Request& request) {
     if (good && parts.size() == 2) good = read_pack(parts[1], dist);
   }
   if (!good) {
-    return invalid_value(value,
-                         "block, cyclic, plane=size or arbitrary for nodes, then :block, :cyclic or "
-                         ":fcyclic for sockets and cores, then ,pack or ,nopack");
+    return invalid_value(
+        value,
+        "block, cyclic, plane=size or arbitrary for nodes, then :block, :cyclic or "
+        ":fcyclic for sockets and cores, then ,pack or ,nopack");
   }
   if (dist.pack) dist.text += *dist.pack ? ",pack" : ",nopack";
   request.distribution = std::move(dist);
@@ -196,9 +197,9 @@ constexpr CpuBindWord kCpuBindWords[] = {
 std::unexpected<Error> unrecognized(const Value& value, std::string_view word,
                                     std::string allowed) {
   Error error = invalid_value(value, std::move(allowed)).error();
-  error.messages.insert(error.messages.begin(),
-                        {Severity::error, fmt::format("unrecognized {} argument \"{}\"",
-                                                      dashed(value.opt), word)});
+  error.messages.insert(
+      error.messages.begin(),
+      {Severity::error, fmt::format("unrecognized {} argument \"{}\"", dashed(value.opt), word)});
   return std::unexpected(std::move(error));
 }
 
@@ -227,8 +228,7 @@ Applied cpu_bind(const Value& value, Request& request) {
   const std::string name = text::to_lower(rest.substr(0, colon));
   const auto* word = std::ranges::find(kCpuBindWords, name, &CpuBindWord::name);
   const bool has_list = colon < rest.size();
-  if (word == std::end(kCpuBindWords) ||
-      has_list != (word->list != CpuBindWord::List::none)) {
+  if (word == std::end(kCpuBindWords) || has_list != (word->list != CpuBindWord::List::none)) {
     return unrecognized(value, rest, std::string(kForms));
   }
   if (word->kind == CpuBindKind::rank) {
@@ -271,8 +271,8 @@ Applied mem_bind(const Value& value, Request&) {
   }
   if (rest.empty()) return {};
   for (const std::string_view word : text::split(rest, ',')) {
-    constexpr std::string_view kWords[] = {"none", "no",   "local", "rank", "prefer",
-                                           "p",    "sort", "nosort"};
+    constexpr std::string_view kWords[] = {"none",   "no", "local", "rank",
+                                           "prefer", "p",  "sort",  "nosort"};
     if (std::ranges::find(kWords, text::to_lower(word)) == std::end(kWords)) {
       return unrecognized(value, word, std::string(kForms));
     }
@@ -285,18 +285,30 @@ Applied mem_bind(const Value& value, Request&) {
 Apply place_value(Opt opt) {
   switch (opt) {
     case Opt::nodelist:
-    case Opt::nodefile: return nodelist;
-    case Opt::exclude: return exclude;
-    case Opt::partition: return partition;
-    case Opt::constraint: return constraint;
-    case Opt::prefer: return prefer;
-    case Opt::contiguous: return flag<&Request::contiguous>;
-    case Opt::spread_job: return flag<&Request::spread_job>;
-    case Opt::use_min_nodes: return flag<&Request::use_min_nodes>;
-    case Opt::distribution: return distribution;
-    case Opt::cpu_bind: return cpu_bind;
-    case Opt::mem_bind: return mem_bind;
-    default: return nullptr;
+    case Opt::nodefile:
+      return nodelist;
+    case Opt::exclude:
+      return exclude;
+    case Opt::partition:
+      return partition;
+    case Opt::constraint:
+      return constraint;
+    case Opt::prefer:
+      return prefer;
+    case Opt::contiguous:
+      return flag<&Request::contiguous>;
+    case Opt::spread_job:
+      return flag<&Request::spread_job>;
+    case Opt::use_min_nodes:
+      return flag<&Request::use_min_nodes>;
+    case Opt::distribution:
+      return distribution;
+    case Opt::cpu_bind:
+      return cpu_bind;
+    case Opt::mem_bind:
+      return mem_bind;
+    default:
+      return nullptr;
   }
 }
 

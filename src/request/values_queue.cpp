@@ -34,8 +34,7 @@ Applied time_min(const Value& value, Request& request) {
 Applied moment(const Value& value, Request&) {
   std::size_t position = 0;
   if (text::valid_time_spec(value.text, position)) return {};
-  Error error =
-      invalid_value(value, "e.g. 16:00, now+2hours, tomorrow, 2030-01-31T08:00").error();
+  Error error = invalid_value(value, "e.g. 16:00, now+2hours, tomorrow, 2030-01-31T08:00").error();
   error.messages.insert(error.messages.begin(),
                         {Severity::bare, fmt::format("Invalid time specification (pos={}): {}",
                                                      position, value.text)});
@@ -81,21 +80,22 @@ Applied words_of(const Value& value, const std::string_view (&known)[N]) {
 
 Applied mail_type(const Value& value, Request&) {
   static constexpr std::string_view kWords[] = {
-      "NONE",          "BEGIN",         "END",           "FAIL",      "REQUEUE",
-      "ALL",           "INVALID_DEPEND", "STAGE_OUT",    "TIME_LIMIT", "TIME_LIMIT_90",
-      "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS"};
+      "NONE",          "BEGIN",          "END",        "FAIL",       "REQUEUE",
+      "ALL",           "INVALID_DEPEND", "STAGE_OUT",  "TIME_LIMIT", "TIME_LIMIT_90",
+      "TIME_LIMIT_80", "TIME_LIMIT_50",  "ARRAY_TASKS"};
   return words_of(value, kWords);
 }
 
 Applied profile(const Value& value, Request&) {
-  static constexpr std::string_view kWords[] = {"all",  "none",       "energy", "task",
+  static constexpr std::string_view kWords[] = {"all",    "none",       "energy", "task",
                                                 "lustre", "filesystem", "network"};
   return words_of(value, kWords);
 }
 
 Applied propagate(const Value& value, Request&) {
-  static constexpr std::string_view kWords[] = {"AS",     "CORE",  "CPU", "DATA",  "FSIZE", "MEMLOCK",
-                                                "NOFILE", "NPROC", "RSS", "STACK", "ALL",   "NONE"};
+  static constexpr std::string_view kWords[] = {"AS",    "CORE",    "CPU",    "DATA",
+                                                "FSIZE", "MEMLOCK", "NOFILE", "NPROC",
+                                                "RSS",   "STACK",   "ALL",    "NONE"};
   return value.text.empty() ? Applied{} : words_of(value, kWords);
 }
 
@@ -135,7 +135,8 @@ Applied acctg_freq(const Value& value, Request&) {
         equals == std::string_view::npos ? item : item.substr(equals + 1);
     if (std::ranges::find(kKinds, text::to_lower(kind)) == std::end(kKinds) ||
         !text::parse_number(seconds, UINT16_MAX)) {
-      return invalid_value(value, "seconds, or kind=seconds with task, energy, network, filesystem");
+      return invalid_value(value,
+                           "seconds, or kind=seconds with task, energy, network, filesystem");
     }
   }
   return {};
@@ -148,8 +149,7 @@ Applied nice(const Value& value, Request&) {
     return invalid_value(value, "a whole number; larger is later");
   }
   if (negative && !value.around->is_root && value.building) {
-    value.warnings->push_back(
-        {Severity::error, "Nice value must be non-negative, value ignored"});
+    value.warnings->push_back({Severity::error, "Nice value must be non-negative, value ignored"});
   }
   return {};
 }
@@ -221,7 +221,7 @@ Applied mem_update(const Value& value, Request&) {
   return invalid_value(value, "percent@time");
 }
 
-constexpr std::uint64_t kMaxIndex = 4'000'000;  // what MaxArraySize can be set to
+constexpr std::uint64_t kMaxIndex = 4'000'000;     // what MaxArraySize can be set to
 constexpr std::uint64_t kMaxWork = 4 * kMaxIndex;  // a list can name a long range again and again
 
 /// a, a-b or a-b:step into `indices`; `work` counts the members written.
@@ -280,36 +280,61 @@ Applied dependency(const Value& value, Request& request) {
 
 Apply queue_value(Opt opt) {
   switch (opt) {
-    case Opt::time: return time_limit;
-    case Opt::time_min: return time_min;
+    case Opt::time:
+      return time_limit;
+    case Opt::time_min:
+      return time_min;
     case Opt::begin:
-    case Opt::deadline: return moment;
-    case Opt::delay_boot: return delay_boot;
-    case Opt::signal: return signal;
-    case Opt::mail_type: return mail_type;
-    case Opt::profile: return profile;
-    case Opt::propagate: return propagate;
-    case Opt::open_mode: return open_mode;
-    case Opt::kill_on_invalid_dep: return yes_or_no;
+    case Opt::deadline:
+      return moment;
+    case Opt::delay_boot:
+      return delay_boot;
+    case Opt::signal:
+      return signal;
+    case Opt::mail_type:
+      return mail_type;
+    case Opt::profile:
+      return profile;
+    case Opt::propagate:
+      return propagate;
+    case Opt::open_mode:
+      return open_mode;
+    case Opt::kill_on_invalid_dep:
+      return yes_or_no;
     case Opt::wait_all_nodes:
     case Opt::kill_on_bad_exit:
-    case Opt::oom_kill_step: return zero_or_one;
-    case Opt::no_kill: return no_kill;
-    case Opt::requeue: return requeue;
-    case Opt::acctg_freq: return acctg_freq;
-    case Opt::nice: return nice;
-    case Opt::priority: return priority;
-    case Opt::switches: return switches;
+    case Opt::oom_kill_step:
+      return zero_or_one;
+    case Opt::no_kill:
+      return no_kill;
+    case Opt::requeue:
+      return requeue;
+    case Opt::acctg_freq:
+      return acctg_freq;
+    case Opt::nice:
+      return nice;
+    case Opt::priority:
+      return priority;
+    case Opt::switches:
+      return switches;
     case Opt::uid:
-    case Opt::gid: return root_only;
-    case Opt::cpu_freq: return cpu_freq;
+    case Opt::gid:
+      return root_only;
+    case Opt::cpu_freq:
+      return cpu_freq;
     case Opt::core_spec:
-    case Opt::thread_spec: return count_from_zero;
-    case Opt::segment: return segment;
-    case Opt::mem_update: return mem_update;
-    case Opt::array: return array;
-    case Opt::dependency: return dependency;
-    default: return nullptr;
+    case Opt::thread_spec:
+      return count_from_zero;
+    case Opt::segment:
+      return segment;
+    case Opt::mem_update:
+      return mem_update;
+    case Opt::array:
+      return array;
+    case Opt::dependency:
+      return dependency;
+    default:
+      return nullptr;
   }
 }
 

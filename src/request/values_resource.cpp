@@ -22,9 +22,9 @@ GresAsk ask_of(const text::TresItem& item) {
 
 std::unexpected<Error> invalid_tres(const Value& value, std::string_view form,
                                     std::string_view detail) {
-  return fail(Code::invalid_tres, std::string(slurm_text(Code::invalid_tres)),
-              fmt::format("{}={}: {}{}{}", dashed(value.opt), value.text, form,
-                          detail.empty() ? "" : "; ", detail));
+  return fail(
+      Code::invalid_tres, std::string(slurm_text(Code::invalid_tres)),
+      fmt::format("{}={}: {}", dashed(value.opt), value.text, detail.empty() ? form : detail));
 }
 
 Applied gres(const Value& value, Request& request) {
@@ -59,9 +59,7 @@ Applied gpus(const Value& value, Request& request) {
 
 /// The controller reports these, so the text has the submission's words before it.
 std::unexpected<Error> bad_tres_per_task(const Value& value, std::string_view detail) {
-  std::string hint = fmt::format("{}={}: write cpu=n, gres/gpu=n, gres/gpu:a100=n or license/x=n",
-                                 dashed(value.opt), value.text);
-  if (!detail.empty()) hint += fmt::format("; {}", detail);
+  const std::string hint = fmt::format("{}={}: {}", dashed(value.opt), value.text, detail);
   const std::string text(slurm_text(Code::invalid_tres));
   if (!value.step) return submission_failed(value.command, Code::invalid_tres, text, hint);
   const auto job = value.around->environment.find("SLURM_JOB_ID");
@@ -75,7 +73,11 @@ std::unexpected<Error> bad_tres_per_task(const Value& value, std::string_view de
 Applied tres_per_task(const Value& value, Request& request) {
   if (!value.building) return {};
   Result<std::vector<text::TresItem>> items = text::parse_tres_per_task(value.text);
-  if (!items) return bad_tres_per_task(value, items.error().hint);
+  if (!items) {
+    return bad_tres_per_task(value, items.error().hint.empty()
+                                        ? "write cpu=n, gres/gpu=n, gres/gpu:a100=n or license/x=n"
+                                        : items.error().hint);
+  }
   for (const text::TresItem& item : *items) {
     if (item.negative) return bad_tres_per_task(value, "a count cannot be negative");
     if (item.kind == "cpu") {
@@ -97,7 +99,7 @@ Applied tres_per_task(const Value& value, Request& request) {
 
 struct Flag {
   std::string_view name;
-  bool GresFlags::*field;
+  bool GresFlags::* field;
 };
 
 constexpr Flag kFlags[] = {
@@ -111,9 +113,8 @@ constexpr Flag kFlags[] = {
 Applied gres_flags(const Value& value, Request& request) {
   GresFlags flags;
   for (const std::string_view word : text::split(value.text, ',')) {
-    const auto* flag = std::ranges::find_if(kFlags, [&](const Flag& known) {
-      return text::equal_ignoring_case(known.name, word);
-    });
+    const auto* flag = std::ranges::find_if(
+        kFlags, [&](const Flag& known) { return text::equal_ignoring_case(known.name, word); });
     if (flag == std::end(kFlags) ||
         (flag->field == &GresFlags::allow_task_sharing && value.command != Command::srun)) {
       return invalid_value(value,
@@ -285,18 +286,30 @@ bool names_gpu(std::string_view gres) {
 
 Apply resource_value(Opt opt) {
   switch (opt) {
-    case Opt::gres: return gres;
-    case Opt::gpus: return gpus<&Request::gres_per_job>;
-    case Opt::gpus_per_node: return gpus<&Request::gres_per_node>;
-    case Opt::gpus_per_socket: return gpus<&Request::gres_per_socket>;
-    case Opt::gpus_per_task: return gpus<&Request::gres_per_task>;
-    case Opt::tres_per_task: return tres_per_task;
-    case Opt::gres_flags: return gres_flags;
-    case Opt::gpu_bind: return gpu_bind;
-    case Opt::tres_bind: return tres_bind;
-    case Opt::accel_bind: return accel_bind;
-    case Opt::gpu_freq: return gpu_freq;
-    default: return nullptr;
+    case Opt::gres:
+      return gres;
+    case Opt::gpus:
+      return gpus<&Request::gres_per_job>;
+    case Opt::gpus_per_node:
+      return gpus<&Request::gres_per_node>;
+    case Opt::gpus_per_socket:
+      return gpus<&Request::gres_per_socket>;
+    case Opt::gpus_per_task:
+      return gpus<&Request::gres_per_task>;
+    case Opt::tres_per_task:
+      return tres_per_task;
+    case Opt::gres_flags:
+      return gres_flags;
+    case Opt::gpu_bind:
+      return gpu_bind;
+    case Opt::tres_bind:
+      return tres_bind;
+    case Opt::accel_bind:
+      return accel_bind;
+    case Opt::gpu_freq:
+      return gpu_freq;
+    default:
+      return nullptr;
   }
 }
 

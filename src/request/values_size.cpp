@@ -145,30 +145,53 @@ Applied oversubscribe(const Value&, Request& request) {
 
 Apply size_value(Opt opt) {
   switch (opt) {
-    case Opt::nodes: return nodes;
-    case Opt::ntasks: return count<&Request::ntasks>;
-    case Opt::ntasks_per_node: return count<&Request::ntasks_per_node>;
-    case Opt::ntasks_per_core: return count<&Request::ntasks_per_core>;
-    case Opt::ntasks_per_socket: return count<&Request::ntasks_per_socket>;
+    case Opt::nodes:
+      return nodes;
+    case Opt::ntasks:
+      return count<&Request::ntasks>;
+    case Opt::ntasks_per_node:
+      return count<&Request::ntasks_per_node>;
+    case Opt::ntasks_per_core:
+      return count<&Request::ntasks_per_core>;
+    case Opt::ntasks_per_socket:
+      return count<&Request::ntasks_per_socket>;
     case Opt::ntasks_per_gpu:
-    case Opt::ntasks_per_tres: return count<&Request::ntasks_per_gpu>;
-    case Opt::cpus_per_task: return count<&Request::cpus_per_task>;
-    case Opt::mincpus: return count<&Request::mincpus>;
-    case Opt::cpus_per_gpu: return count<&Request::cpus_per_gpu>;
-    case Opt::extra_node_info: return extra_node_info;
-    case Opt::sockets_per_node: return count<&Request::sockets_per_node>;
-    case Opt::cores_per_socket: return count<&Request::cores_per_socket>;
-    case Opt::threads_per_core: return count<&Request::threads_per_core>;
-    case Opt::relative: return count<&Request::relative, 0>;
-    case Opt::hint: return hint;
-    case Opt::mem: return memory<MemoryPer::node>;
-    case Opt::mem_per_cpu: return memory<MemoryPer::cpu>;
-    case Opt::mem_per_gpu: return memory<MemoryPer::gpu>;
-    case Opt::tmp: return tmp;
-    case Opt::exclusive: return exclusive;
-    case Opt::overcommit: return overcommit;
-    case Opt::oversubscribe: return oversubscribe;
-    default: return nullptr;
+    case Opt::ntasks_per_tres:
+      return count<&Request::ntasks_per_gpu>;
+    case Opt::cpus_per_task:
+      return count<&Request::cpus_per_task>;
+    case Opt::mincpus:
+      return count<&Request::mincpus>;
+    case Opt::cpus_per_gpu:
+      return count<&Request::cpus_per_gpu>;
+    case Opt::extra_node_info:
+      return extra_node_info;
+    case Opt::sockets_per_node:
+      return count<&Request::sockets_per_node>;
+    case Opt::cores_per_socket:
+      return count<&Request::cores_per_socket>;
+    case Opt::threads_per_core:
+      return count<&Request::threads_per_core>;
+    case Opt::relative:
+      return count<&Request::relative, 0>;
+    case Opt::hint:
+      return hint;
+    case Opt::mem:
+      return memory<MemoryPer::node>;
+    case Opt::mem_per_cpu:
+      return memory<MemoryPer::cpu>;
+    case Opt::mem_per_gpu:
+      return memory<MemoryPer::gpu>;
+    case Opt::tmp:
+      return tmp;
+    case Opt::exclusive:
+      return exclusive;
+    case Opt::overcommit:
+      return overcommit;
+    case Opt::oversubscribe:
+      return oversubscribe;
+    default:
+      return nullptr;
   }
 }
 

@@ -59,8 +59,7 @@ Applied immediate(const Value& value, Request& request) {
 bool known_mpi(std::string_view name, const std::vector<std::string>& known) {
   const std::size_t version = name.find("_v");
   const std::string_view base =
-      version != std::string_view::npos &&
-              text::parse_number(name.substr(version + 2), UINT16_MAX)
+      version != std::string_view::npos && text::parse_number(name.substr(version + 2), UINT16_MAX)
           ? name.substr(0, version)
           : name;
   return std::ranges::find(known, base) != known.end();
@@ -136,33 +135,57 @@ Applied slurmd_debug(const Value& value, Request&) {
 
 Apply step_value(Opt opt) {
   switch (opt) {
-    case Opt::exact: return flag<&Request::exact>;
-    case Opt::overlap: return flag<&Request::overlap>;
-    case Opt::external_launcher: return flag<&Request::external_launcher>;
-    case Opt::multi_prog: return flag<&Request::multi_prog>;
-    case Opt::pty: return flag<&Request::pty>;
-    case Opt::jobid: return jobid;
-    case Opt::het_group: return het_group;
-    case Opt::immediate: return immediate;
-    case Opt::mpi: return mpi;
+    case Opt::exact:
+      return flag<&Request::exact>;
+    case Opt::overlap:
+      return flag<&Request::overlap>;
+    case Opt::external_launcher:
+      return flag<&Request::external_launcher>;
+    case Opt::multi_prog:
+      return flag<&Request::multi_prog>;
+    case Opt::pty:
+      return flag<&Request::pty>;
+    case Opt::jobid:
+      return jobid;
+    case Opt::het_group:
+      return het_group;
+    case Opt::immediate:
+      return immediate;
+    case Opt::mpi:
+      return mpi;
     case Opt::wait_tasks:
     case Opt::resv_ports:
     case Opt::msg_timeout:
-    case Opt::threads: return count_from_zero;
-    case Opt::ignore_signals: return signals;
-    case Opt::kill_command: return kill_command;
-    case Opt::compress: return compress;
-    case Opt::send_libs: return send_libs;
-    case Opt::treewidth: return treewidth;
-    case Opt::slurmd_debug: return slurmd_debug;
-    case Opt::job_name: return words<&Request::job_name>;
-    case Opt::output: return words<&Request::output>;
-    case Opt::error: return words<&Request::error>;
-    case Opt::input: return words<&Request::input>;
-    case Opt::chdir: return words<&Request::chdir>;
-    case Opt::export_env: return words<&Request::export_env>;
-    case Opt::wrap: return words<&Request::wrap>;
-    default: return nullptr;
+    case Opt::threads:
+      return count_from_zero;
+    case Opt::ignore_signals:
+      return signals;
+    case Opt::kill_command:
+      return kill_command;
+    case Opt::compress:
+      return compress;
+    case Opt::send_libs:
+      return send_libs;
+    case Opt::treewidth:
+      return treewidth;
+    case Opt::slurmd_debug:
+      return slurmd_debug;
+    case Opt::job_name:
+      return words<&Request::job_name>;
+    case Opt::output:
+      return words<&Request::output>;
+    case Opt::error:
+      return words<&Request::error>;
+    case Opt::input:
+      return words<&Request::input>;
+    case Opt::chdir:
+      return words<&Request::chdir>;
+    case Opt::export_env:
+      return words<&Request::export_env>;
+    case Opt::wrap:
+      return words<&Request::wrap>;
+    default:
+      return nullptr;
   }
 }
 
