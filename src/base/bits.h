@@ -39,6 +39,14 @@ class Bits {
   /// How many members lie in [first, last].
   [[nodiscard]] std::size_t count_in(std::size_t first, std::size_t last) const;
 
+  /// How many members of this are not in other.
+  [[nodiscard]] std::size_t count_without(const Bits& other) const {
+    std::size_t n = 0;
+    for (std::size_t w = 0; w < words(); ++w) {
+      n += static_cast<std::size_t>(std::popcount(word(w) & ~other.word(w)));
+    }
+    return n;
+  }
   [[nodiscard]] bool intersects(const Bits& other) const;
   [[nodiscard]] bool contains(const Bits& other) const;  // other ⊆ this
 

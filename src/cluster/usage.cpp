@@ -75,9 +75,39 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
   for (NodeIndex i = 0; i < nodes_.size(); ++i) {
     const Node& node = cluster.nodes[i];
     for (const Gres& gres : node.gres) nodes_[i].gres.emplace_back(gres.devices.size(), 0);
+    nodes_[i].blocked.resize(node.gres.size());
+    refresh_blocked(i);
     const auto next = static_cast<std::uint32_t>(classes.size());
-    hardware_class_[i] = classes.emplace(hardware_key(node), next).first->second;
+    const auto [at, added] = classes.emplace(hardware_key(node), next);
+    hardware_class_[i] = at->second;
+    if (added) {
+      pristine_.push_back(nodes_[i]);
+      examples_.push_back(i);
+    }
     refresh_state(i);
+  }
+}
+
+void Usage::refresh_blocked(NodeIndex index) {
+  const Node& node = cluster_->nodes[index];
+  NodeUsage& usage = nodes_[index];
+  usage.open_devices.assign(node.gres.size());
+  for (std::size_t g = 0; g < node.gres.size(); ++g) {
+    const Gres& gres = node.gres[g];
+    usage.blocked[g].clear();
+    for (std::size_t d = 0; d < gres.devices.size(); ++d) {
+      bool blocked = usage.gres[g][d] >= gres.devices[d].units;
+      for (std::size_t other = 0; other < node.gres.size() && !blocked; ++other) {
+        const Gres& rival = node.gres[other];
+        const bool both_on_gpu =
+            (gres.name == "gpu" && rival.shares_gpu) ||
+            (gres.shares_gpu && (rival.name == "gpu" || (rival.shares_gpu && other != g)));
+        blocked = both_on_gpu && d < usage.gres[other].size() && usage.gres[other][d] > 0;
+      }
+      if (blocked) usage.blocked[g].set(d);
+    }
+    usage.open_devices[g] =
+        static_cast<std::uint32_t>(gres.devices.size() - usage.blocked[g].count());
   }
 }
 
@@ -126,6 +156,7 @@ void Usage::change(const Allocation& allocation, bool taking) {
         }
       }
     }
+    refresh_blocked(share.node);
     refresh_state(share.node);
   }
   // States that no node is in any more are forgotten from time to time, so that a long life with

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/small_vector.h"
 #include "cluster/cluster.h"
 
 namespace berth::cluster {
@@ -46,6 +47,12 @@ struct NodeUsage {
   std::uint32_t jobs = 0;
   bool closed = false;                           // held by an exclusive job
   std::vector<std::vector<std::uint64_t>> gres;  // [gres position of the node][device]
+  /// [gres position]: devices of which nothing is left, because all units are taken or because the
+  /// GPU is taken in the other way (whole against shared).
+  std::vector<Bits> blocked;
+  /// [gres position]: how many devices are not blocked. A node is passed over by this number alone
+  /// where it can be, without looking further.
+  SmallVector<std::uint32_t, 4> open_devices;
 
   [[nodiscard]] bool idle() const { return jobs == 0; }
 };
@@ -60,12 +67,27 @@ class Usage {
   [[nodiscard]] std::uint32_t state_of(NodeIndex node) const { return states_[node]; }
   [[nodiscard]] std::uint32_t state_count() const { return state_count_; }
 
+  /// Nodes of one class have the same hardware.
+  [[nodiscard]] std::uint32_t class_of(NodeIndex node) const { return hardware_class_[node]; }
+  [[nodiscard]] std::uint32_t class_count() const {
+    return static_cast<std::uint32_t>(pristine_.size());
+  }
+  /// Any one node of that class: its hardware stands for all of them.
+  [[nodiscard]] const Node& example(std::uint32_t hardware_class) const {
+    return cluster_->nodes[examples_[hardware_class]];
+  }
+  /// A node of that class with nothing taken.
+  [[nodiscard]] const NodeUsage& pristine(std::uint32_t hardware_class) const {
+    return pristine_[hardware_class];
+  }
+
   void take(const Allocation& allocation);
   void release(const Allocation& allocation);
 
  private:
   void change(const Allocation& allocation, bool taking);
   void refresh_state(NodeIndex node);
+  void refresh_blocked(NodeIndex node);
 
   const Cluster* cluster_;
   std::vector<NodeUsage> nodes_;
@@ -73,6 +95,32 @@ class Usage {
   std::uint32_t state_count_ = 0;
   std::map<std::string, std::uint32_t> state_ids_;
   std::vector<std::uint32_t> hardware_class_;
+  std::vector<NodeUsage> pristine_;
+  std::vector<NodeIndex> examples_;
+};
+
+/// The usage as it is, or the same cluster with nothing taken ("could it ever run?").
+class UsageView {
+ public:
+  UsageView(const Usage& usage, bool empty) : usage_(&usage), empty_(empty) {}  // NOLINT
+  [[nodiscard]] const NodeUsage& at(NodeIndex node) const {
+    return empty_ ? usage_->pristine(usage_->class_of(node)) : usage_->at(node);
+  }
+  [[nodiscard]] std::uint32_t state_of(NodeIndex node) const {
+    return empty_ ? usage_->class_of(node) : usage_->state_of(node);
+  }
+  [[nodiscard]] std::uint32_t state_count() const {
+    return empty_ ? usage_->class_count() : usage_->state_count();
+  }
+  [[nodiscard]] std::uint32_t class_of(NodeIndex node) const { return usage_->class_of(node); }
+  [[nodiscard]] std::uint32_t class_count() const { return usage_->class_count(); }
+  [[nodiscard]] const Node& example(std::uint32_t hardware_class) const {
+    return usage_->example(hardware_class);
+  }
+
+ private:
+  const Usage* usage_;
+  bool empty_;
 };
 
 }  // namespace berth::cluster

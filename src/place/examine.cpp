@@ -50,20 +50,21 @@ TaskBounds task_bounds(const Ask& ask, const Node& node, std::uint64_t offered_c
 /// One node under examination: its free cores socket by socket, narrowed step by step.
 class NodeExam {
  public:
-  NodeExam(const Examination& exam, const Node& node, const NodeUsage& usage,
-           const Gathered& gathered, Pass pass)
-      : ask_(exam.ask),
-        pool_shares_(exam.pool_shares),
+  NodeExam(const Ask& ask, bool pool_shares, const Examination::ClassView& view, const Node& node,
+           const NodeUsage& usage, const Gathered& gathered, Pass pass)
+      : ask_(ask),
+        pool_shares_(pool_shares),
+        view_(view),
         node_(node),
         usage_(usage),
         gathered_(gathered),
-        near_(pass == Pass::near || exam.ask.enforce_binding),
+        near_(pass == Pass::near || ask.enforce_binding),
         first_pass_(pass == Pass::near),
-        threads_(exam.ask.usable_threads(node)) {}
+        threads_(ask.usable_threads(node)) {}
 
   Offer run() {
-    offer_.devices.resize(ask_.devices.size());
-    offer_.free_units.resize(ask_.devices.size());
+    offer_.devices.assign(ask_.devices.size());
+    offer_.free_units.assign(ask_.devices.size());
     if (!open_for_job()) return std::move(offer_);
     count_free_cores();
     if (!whole_node_is_free()) return std::move(offer_);
@@ -95,9 +96,16 @@ class NodeExam {
   }
 
   void count_free_cores() {
-    free_ = Bits::first_n(node_.cores()) - usage_.cores - node_.reserved_cores;
-    per_socket_.resize(node_.sockets);
-    for (std::uint32_t s = 0; s < node_.sockets; ++s) per_socket_[s] = cores_on(s);
+    per_socket_.assign(node_.sockets);
+    const bool reserved = node_.reserved_cores.any();
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      const std::size_t first = std::size_t{s} * node_.cores_per_socket;
+      const std::size_t last = first + node_.cores_per_socket - 1;
+      const std::size_t taken = reserved
+                                    ? (usage_.cores | node_.reserved_cores).count_in(first, last)
+                                    : usage_.cores.count_in(first, last);
+      per_socket_[s] = node_.cores_per_socket - static_cast<std::uint32_t>(taken);
+    }
   }
 
   bool whole_node_is_free() {
@@ -176,40 +184,43 @@ class NodeExam {
 
   /// Free units of every asked kind, and the GPU reach of the node.
   void note_devices() {
-    near_units_.assign(ask_.devices.size() * node_.sockets, 0);
-    any_units_.assign(ask_.devices.size(), 0);
+    near_units_.assign(ask_.devices.size() * node_.sockets);
+    any_units_.assign(ask_.devices.size());
     for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      const Examination::KindView& kind = view_.kinds[i];
+      if (!kind.position) continue;
       const DeviceAsk& want = ask_.devices[i];
-      const Gres* gres = node_.find_gres(want.name);
-      if (gres == nullptr) continue;
-      std::uint64_t largest = 0;
-      std::uint64_t reach = 0;
-      for (std::size_t d = 0; d < gres->devices.size(); ++d) {
-        const cluster::Device& device = gres->devices[d];
-        if (!want.type.empty() && device.type != want.type) continue;
-        const std::uint64_t units = free_units(node_, usage_, *gres, d);
-        if (units == 0) continue;
-        largest = std::max(largest, units);
+      const Bits& blocked = usage_.blocked[*kind.position];
+      any_units_[i] = units_of(kind, kind.any_socket, blocked);
+      std::uint64_t reach = total_cores() > 0 ? any_units_[i] : 0;
+      offer_.free_units[i] = any_units_[i];
+      for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+        const std::uint64_t units = units_of(kind, kind.on_socket[s], blocked);
+        near_units_[i * node_.sockets + s] = units;
         offer_.free_units[i] += units;
-        bool core_near = false;
-        if (device.any_socket(node_.sockets)) {
-          any_units_[i] += units;
-          core_near = total_cores() > 0;
-        } else {
-          device.sockets.each([&](std::size_t s) {
-            if (s >= node_.sockets) return;
-            near_units_[i * node_.sockets + s] += units;
-            core_near = core_near || per_socket_[s] > 0;
-          });
-        }
-        if (core_near) reach += units;
+        if (per_socket_[s] > 0) reach += units;
       }
-      if (want.shares_gpu() && !pool_shares_ && !ask_.multiple_sharing) share_cap_ = largest;
+      if (want.shares_gpu() && !pool_shares_ && !ask_.multiple_sharing) share_cap_ = largest_share_;
       if (want.is_gpu()) {
         const std::uint64_t cap = want.per_node > 0 ? want.per_node : want.per_job;
         offer_.reach += ask_.exclusive || cap == 0 ? reach : std::min(reach, cap);
       }
     }
+  }
+
+  /// Units left of a set of devices; remembers the largest single one for shares.
+  std::uint64_t units_of(const Examination::KindView& kind, const Bits& devices,
+                         const Bits& blocked) {
+    if (kind.whole) return devices.count_without(blocked);
+    const Gres& gres = node_.gres[*kind.position];
+    std::uint64_t sum = 0;
+    devices.each([&](std::size_t d) {
+      if (blocked.test(d)) return;
+      const std::uint64_t left = gres.devices[d].units - usage_.gres[*kind.position][d];
+      largest_share_ = std::max(largest_share_, left);
+      sum += left;
+    });
+    return sum;
   }
 
   /// CPUs that go with each device of a kind, where that is known (§4 point 2).
@@ -270,7 +281,7 @@ class NodeExam {
     if (want.per_task > 0 && want.per_task * bounds.low > limit) {
       return no_devices(i, want.per_task * bounds.low);
     }
-    std::vector<bool> needed(node_.sockets, false);
+    SmallVector<std::uint8_t, 8> needed(node_.sockets);
     const std::uint64_t sum = walk_sockets(i, limit, e, bounds, needed);
     std::uint64_t usable = std::min(sum, limit);
     if (e > 0) usable = std::min(usable, cpus_left() / e);
@@ -291,7 +302,7 @@ class NodeExam {
         any_units_[i] >= std::min(limit, want.per_node > 0 ? want.per_node : limit);
     if (near_ && !anywhere) {
       for (std::uint32_t s = 0; s < node_.sockets; ++s) {
-        if (!needed[s]) drop_socket(s);
+        if (needed[s] == 0) drop_socket(s);
       }
     }
     offer_.devices[i] = usable;
@@ -300,12 +311,13 @@ class NodeExam {
 
   /// Sockets from the one with most free cores; adds up units until the limit is reached.
   std::uint64_t walk_sockets(std::size_t i, std::uint64_t limit, std::uint64_t e,
-                             const TaskBounds& bounds, std::vector<bool>& needed) {
+                             const TaskBounds& bounds, SmallVector<std::uint8_t, 8>& needed) {
     const DeviceAsk& want = ask_.devices[i];
-    std::vector<std::uint32_t> order(node_.sockets);
+    SmallVector<std::uint32_t, 8> order(node_.sockets);
     std::iota(order.begin(), order.end(), 0U);
-    std::ranges::stable_sort(order, std::greater<>{},
-                             [&](std::uint32_t s) { return per_socket_[s]; });
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return per_socket_[a] != per_socket_[b] ? per_socket_[a] > per_socket_[b] : a < b;
+    });
     const std::uint64_t target = want.per_node > 0 ? want.per_node : limit;
     std::uint64_t sum = any_units_[i];
     for (std::uint32_t s : order) {
@@ -315,7 +327,7 @@ class NodeExam {
         if (first_pass_ && any_units_[i] == 0) shed_cores(s, bounds.low * ask_.cpus_per_task);
         continue;
       }
-      if (sum < target) needed[s] = true;
+      if (sum < target) needed[s] = 1;
       sum += units;
     }
     return sum;
@@ -323,11 +335,11 @@ class NodeExam {
 
   /// §4 points 6 and 7: cut the cores to those the tasks need, evenly over the needed sockets.
   bool keep_wanted_cores(std::size_t i, std::uint64_t usable, std::uint64_t e, bool anywhere,
-                         const std::vector<bool>& needed, TaskBounds bounds) {
+                         const SmallVector<std::uint8_t, 8>& needed, TaskBounds bounds) {
     const DeviceAsk& want = ask_.devices[i];
     const std::uint64_t c = ask_.cpus_per_task;
     const std::uint64_t needed_sockets =
-        static_cast<std::uint64_t>(std::ranges::count(needed, true));
+        static_cast<std::uint64_t>(std::ranges::count(needed, std::uint8_t{1}));
     const auto cores_for = [&](std::uint64_t tasks) {
       return (tasks * c + threads_ - 1) / threads_;
     };
@@ -359,21 +371,42 @@ class NodeExam {
     std::uint64_t surplus = available - wanted;
     if (!first_pass_ && !ask_.enforce_binding) {
       for (std::uint32_t s = node_.sockets; s-- > 0 && surplus > 0;) {
-        while (!needed[s] && per_socket_[s] > 0 && surplus > 0) {
-          drop_highest(s);
-          --surplus;
-        }
+        if (needed[s] != 0) continue;
+        const auto off =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>(surplus, per_socket_[s]));
+        per_socket_[s] -= off;
+        surplus -= off;
       }
     }
-    while (surplus > 0) {
-      std::uint32_t most = node_.sockets;
+    while (surplus > 0 && level_off(needed, surplus)) {
+    }
+    return true;
+  }
+
+  /// Takes one core off the fullest needed socket, lower number first. With a large surplus whole
+  /// rounds are taken at once: once all needed sockets are level, each round takes one off each.
+  bool level_off(const SmallVector<std::uint8_t, 8>& needed, std::uint64_t& surplus) {
+    std::uint32_t most = node_.sockets;
+    std::uint64_t level = 0;
+    bool all_level = true;
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      if (needed[s] == 0) continue;
+      all_level = all_level && (level == 0 || per_socket_[s] == per_socket_[most]);
+      ++level;
+      if (most == node_.sockets || per_socket_[s] > per_socket_[most]) most = s;
+    }
+    if (most == node_.sockets || per_socket_[most] == 0) return false;
+    const std::uint64_t rounds =
+        all_level ? std::min<std::uint64_t>(surplus / level, per_socket_[most]) : 0;
+    if (rounds > 0) {
       for (std::uint32_t s = 0; s < node_.sockets; ++s) {
-        if (needed[s] && (most == node_.sockets || per_socket_[s] > per_socket_[most])) most = s;
+        if (needed[s] != 0) per_socket_[s] -= static_cast<std::uint32_t>(rounds);
       }
-      if (most == node_.sockets || per_socket_[most] == 0) break;
-      drop_highest(most);
-      --surplus;
+      surplus -= rounds * level;
+      return true;
     }
+    --per_socket_[most];
+    --surplus;
     return true;
   }
 
@@ -415,54 +448,39 @@ class NodeExam {
   void finish() {
     offer_.cpus = static_cast<std::uint32_t>(
         ask_.exclusive ? std::uint64_t{node_.cores()} * threads_ : offered_);
-    offer_.cores = free_;
+    offer_.kept = per_socket_;
     offer_.max_tasks = static_cast<std::uint32_t>(std::min(max_tasks_, kMany));
   }
 
-  // Cores, socket by socket.
-  [[nodiscard]] std::uint32_t cores_on(std::uint32_t socket) const {
-    const std::size_t first = std::size_t{socket} * node_.cores_per_socket;
-    return static_cast<std::uint32_t>(free_.count_in(first, first + node_.cores_per_socket - 1));
-  }
+  // Cores are only counted here: what is kept of a socket are always its lowest free ones.
   [[nodiscard]] std::uint64_t total_cores() const {
     return std::accumulate(per_socket_.begin(), per_socket_.end(), std::uint64_t{0});
   }
   [[nodiscard]] std::uint64_t cpus_left() const { return total_cores() * threads_; }
 
-  void drop_socket(std::uint32_t socket) {
-    if (per_socket_[socket] == 0) return;
-    free_ -= node_.socket_cores(socket);
-    per_socket_[socket] = 0;
-  }
-  void drop_highest(std::uint32_t socket) {
-    std::size_t core = (std::size_t{socket} + 1) * node_.cores_per_socket;
-    while (!free_.test(--core)) {
-    }
-    free_.reset(core);
-    --per_socket_[socket];
-  }
+  void drop_socket(std::uint32_t socket) { per_socket_[socket] = 0; }
+  /// Takes cores off a socket while more than `keep_cpus` remain on the node.
   void shed_cores(std::uint32_t socket, std::uint64_t keep_cpus) {
-    while (per_socket_[socket] > 0 && cpus_left() >= keep_cpus + threads_) drop_highest(socket);
+    const std::uint64_t spare = cpus_left() > keep_cpus ? (cpus_left() - keep_cpus) / threads_ : 0;
+    per_socket_[socket] -=
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(spare, per_socket_[socket]));
   }
   void cap_sockets(std::uint64_t cpus) {
-    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
-      while (per_socket_[s] > 0 && std::uint64_t{per_socket_[s]} * threads_ >= cpus + threads_) {
-        drop_highest(s);
-      }
+    const std::uint64_t most = (cpus + threads_ - 1) / threads_;
+    for (std::uint32_t& cores : per_socket_) {
+      cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(cores, most));
     }
   }
   void cut_to_lowest(std::uint64_t cores) {
-    std::uint64_t surplus = total_cores() > cores ? total_cores() - cores : 0;
-    for (std::uint32_t s = node_.sockets; s-- > 0 && surplus > 0;) {
-      while (per_socket_[s] > 0 && surplus > 0) {
-        drop_highest(s);
-        --surplus;
-      }
+    for (std::uint32_t& here : per_socket_) {
+      here = static_cast<std::uint32_t>(std::min<std::uint64_t>(here, cores));
+      cores -= here;
     }
   }
 
   const Ask& ask_;
   const bool pool_shares_;
+  const Examination::ClassView& view_;
   const Node& node_;
   const NodeUsage& usage_;
   const Gathered& gathered_;
@@ -471,13 +489,13 @@ class NodeExam {
   const std::uint32_t threads_;
 
   Offer offer_;
-  Bits free_;
-  std::vector<std::uint32_t> per_socket_;
+  SmallVector<std::uint32_t, 4> per_socket_;  // free cores still in play
   std::uint64_t offered_ = 0;
   std::uint64_t max_tasks_ = kMany;
   std::uint64_t share_cap_ = kMany;
-  std::vector<std::uint64_t> near_units_;  // [device ask][socket]
-  std::vector<std::uint64_t> any_units_;   // [device ask]
+  std::uint64_t largest_share_ = 0;
+  SmallVector<std::uint64_t, 8> near_units_;  // [device ask][socket]
+  SmallVector<std::uint64_t, 2> any_units_;   // [device ask]
 };
 
 }  // namespace
@@ -485,22 +503,79 @@ class NodeExam {
 std::uint64_t free_units(const Node& node, const NodeUsage& usage, const Gres& gres,
                          std::size_t device) {
   const auto position = static_cast<std::size_t>(&gres - node.gres.data());
-  const std::uint64_t all = gres.devices[device].units;
-  const std::uint64_t left = all - std::min(all, usage.gres[position][device]);
-  if (gres.name != "gpu" && !gres.shares_gpu) return left;
-  for (std::size_t other = 0; other < node.gres.size(); ++other) {
-    const Gres& rival = node.gres[other];
-    const bool conflicts = gres.name == "gpu"
-                               ? rival.shares_gpu
-                               : rival.name == "gpu" || (rival.shares_gpu && other != position);
-    if (conflicts && device < usage.gres[other].size() && usage.gres[other][device] > 0) return 0;
-  }
-  return left;
+  if (usage.blocked[position].test(device)) return 0;
+  return gres.devices[device].units - usage.gres[position][device];
 }
 
-Offer Examination::examine(const Node& node, const NodeUsage& usage, const Gathered& gathered,
-                           Pass pass) const {
-  return NodeExam(*this, node, usage, gathered, pass).run();
+Bits offered_cores(const Node& node, const NodeUsage& usage, const Offer& offer) {
+  Bits cores;
+  for (std::uint32_t s = 0; s < node.sockets; ++s) {
+    std::size_t core = std::size_t{s} * node.cores_per_socket;
+    for (std::uint32_t left = offer.kept[s]; left > 0; ++core) {
+      if (usage.cores.test(core) || node.reserved_cores.test(core)) continue;
+      cores.set(core);
+      --left;
+    }
+  }
+  return cores;
+}
+
+const Examination::ClassView& Examination::view_of(const Node& node, std::uint32_t hardware_class) {
+  if (views_.size() <= hardware_class) views_.resize(std::size_t{hardware_class} + 1);
+  std::optional<ClassView>& view = views_[hardware_class];
+  if (view) return *view;
+  view.emplace();
+  for (const DeviceAsk& want : ask_.devices) {
+    KindView kind;
+    kind.on_socket.resize(node.sockets);
+    if (const Gres* gres = node.find_gres(want.name)) {
+      kind.position = static_cast<std::size_t>(gres - node.gres.data());
+      for (std::size_t d = 0; d < gres->devices.size(); ++d) {
+        const cluster::Device& device = gres->devices[d];
+        kind.whole = kind.whole && device.units == 1;
+        if (!want.type.empty() && device.type != want.type) continue;
+        if (device.any_socket(node.sockets)) {
+          kind.any_socket.set(d);
+        } else {
+          device.sockets.each([&](std::size_t s) {
+            if (s < node.sockets) kind.on_socket[s].set(d);
+          });
+        }
+      }
+    }
+    view->kinds.push_back(std::move(kind));
+  }
+  return *view;
+}
+
+bool Examination::hopeless(const Node& node, std::uint32_t hardware_class, const NodeUsage& usage) {
+  if (usage.closed) return true;
+  if (ask_.memory_counts) {
+    const std::uint64_t least = !ask_.memory ? node.usable_memory_mb()
+                                : ask_.memory->per == request::MemoryPer::node
+                                    ? ask_.memory->mb
+                                    : std::min<std::uint64_t>(ask_.memory->mb, 1);
+    if (usage.memory_mb + least > node.usable_memory_mb()) return true;
+  }
+  const std::uint64_t threads = ask_.usable_threads(node);
+  if ((node.cores() - usage.cores.count()) * threads < ask_.min_cpus_per_node) return true;
+  const ClassView& view = view_of(node, hardware_class);
+  for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+    const KindView& kind = view.kinds[i];
+    if (!kind.position) return true;
+    const std::uint64_t least =
+        kind.whole
+            ? std::max({std::uint64_t{1}, ask_.devices[i].per_node, ask_.devices[i].per_task})
+            : 1;
+    if (usage.open_devices[*kind.position] < least) return true;
+  }
+  return false;
+}
+
+Offer Examination::examine(const Node& node, std::uint32_t hardware_class, const NodeUsage& usage,
+                           const Gathered& gathered, Pass pass) {
+  const ClassView& view = view_of(node, hardware_class);
+  return NodeExam(ask_, pool_shares_, view, node, usage, gathered, pass).run();
 }
 
 }  // namespace berth::place

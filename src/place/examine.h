@@ -4,10 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/bits.h"
+#include "base/small_vector.h"
 #include "cluster/usage.h"
 #include "place/ask.h"
 
@@ -34,12 +35,12 @@ struct Offer {
   std::size_t device = 0;   // which DeviceAsk failed, for Cause::devices
 
   std::uint32_t cpus = 0;                 // offered
-  Bits cores;                             // the set the job's cores may come from
-  std::vector<std::uint64_t> devices;     // usable units, by DeviceAsk
-  std::vector<std::uint64_t> free_units;  // free on the node, by DeviceAsk
-  std::uint32_t max_tasks = 0;            // upper task bound of the device rules
-  std::uint32_t min_cores = 0;            // enforce-binding: one core on each needed socket
-  std::uint64_t reach = 0;                // GPUs on sockets with a free core, capped
+  SmallVector<std::uint32_t, 4> kept;     // cores the job may use, by socket: its lowest free ones
+  SmallVector<std::uint64_t, 2> devices;  // usable units, by DeviceAsk
+  SmallVector<std::uint64_t, 2> free_units;  // free on the node, by DeviceAsk
+  std::uint32_t max_tasks = 0;               // upper task bound of the device rules
+  std::uint32_t min_cores = 0;               // enforce-binding: one core on each needed socket
+  std::uint64_t reach = 0;                   // GPUs on sockets with a free core, capped
 
   [[nodiscard]] bool usable() const { return cause == Cause::none; }
 };
@@ -55,17 +56,45 @@ enum class Pass {
   any,   // any core
 };
 
-struct Examination {
-  const Ask& ask;
-  /// For "could it ever run": shares of all GPUs of a node count together, as Slurm does.
-  bool pool_shares = false;
+/// Examines nodes for one ask. What follows from a node's build alone is worked out once for each
+/// class of equal nodes.
+class Examination {
+ public:
+  /// `pool_shares` is for "could it ever run": shares of all GPUs of a node count together, as
+  /// Slurm counts them then.
+  Examination(const Ask& ask, bool pool_shares) : ask_(ask), pool_shares_(pool_shares) {}
 
-  [[nodiscard]] Offer examine(const cluster::Node& node, const cluster::NodeUsage& usage,
-                              const Gathered& gathered, Pass pass) const;
+  Offer examine(const cluster::Node& node, std::uint32_t hardware_class,
+                const cluster::NodeUsage& usage, const Gathered& gathered, Pass pass);
+
+  /// True when the node cannot be used whatever else is so: a look at a few totals that spares most
+  /// examinations on a full cluster. Never true for a node that examine() would find usable.
+  bool hopeless(const cluster::Node& node, std::uint32_t hardware_class,
+                const cluster::NodeUsage& usage);
+
+  /// Devices of one kind on a class of nodes.
+  struct KindView {
+    std::optional<std::size_t> position;  // of the gres on the node
+    bool whole = true;                    // every device is one unit
+    Bits any_socket;                      // devices of the type that belong to no socket
+    std::vector<Bits> on_socket;          // the others, by socket
+  };
+  struct ClassView {
+    std::vector<KindView> kinds;  // by DeviceAsk
+  };
+
+ private:
+  const ClassView& view_of(const cluster::Node& node, std::uint32_t hardware_class);
+
+  const Ask& ask_;
+  bool pool_shares_;
+  std::vector<std::optional<ClassView>> views_;
 };
 
-/// Free units of a device on a node: 0 where the GPU itself is taken in the other way (whole
-/// against shared).
+/// The cores an offer leaves on its node.
+Bits offered_cores(const cluster::Node& node, const cluster::NodeUsage& usage, const Offer& offer);
+
+/// Free units of one device: 0 where its GPU is taken in the other way (whole against shared).
 std::uint64_t free_units(const cluster::Node& node, const cluster::NodeUsage& usage,
                          const cluster::Gres& gres, std::size_t device);
 

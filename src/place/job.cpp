@@ -18,6 +18,7 @@ using cluster::Node;
 using cluster::NodeIndex;
 using cluster::Partition;
 using cluster::Usage;
+using cluster::UsageView;
 using request::Command;
 using request::Request;
 
@@ -52,8 +53,14 @@ struct Field {
   bool required_missing = false;  // a required node is not among the candidates
 };
 
-Field make_field(const Trial& t, const FeatureExpr& filter, bool only_up) {
+Field make_field(const Trial& t, const UsageView& usage, const FeatureExpr& filter, bool only_up) {
   Field field;
+  std::vector<std::int8_t> fault(usage.class_count(), -1);  // one answer for each class of nodes
+  const auto buildable = [&](std::uint32_t hardware_class, const Node& node) {
+    std::int8_t& known = fault[hardware_class];
+    if (known < 0) known = static_fault(t.ask, node) == StaticFault::none ? 0 : 1;
+    return known == 0;
+  };
   std::set<NodeIndex> excluded;
   for (const std::string& name : t.request.exclude) excluded.insert(*t.cluster.find_node(name));
   const std::vector<NodeIndex> listed = listed_nodes(t);
@@ -66,7 +73,7 @@ Field make_field(const Trial& t, const FeatureExpr& filter, bool only_up) {
     if (!node.features.empty() || filter.kind == FeatureExpr::Kind::name || !filter.parts.empty()) {
       if (!filter.matches(node)) continue;
     }
-    if (static_fault(t.ask, node) != StaticFault::none) continue;
+    if (!buildable(usage.class_of(i), node)) continue;
     if (list_is_filter && !std::ranges::binary_search(listed, i)) continue;
     field.candidates.push_back(i);
   }
@@ -82,7 +89,7 @@ Field make_field(const Trial& t, const FeatureExpr& filter, bool only_up) {
 }
 
 /// Picks the nodes of [a*1&b*2] item by item; they become required nodes. False: not possible.
-bool require_counted(const Trial& t, const Usage& usage, bool pool_shares, Field& field) {
+bool require_counted(const Trial& t, const UsageView& usage, bool pool_shares, Field& field) {
   for (const FeatureAsk::Counted& item : t.features.counted) {
     Ask sub = t.ask;
     sub.tasks.reset();
@@ -106,7 +113,8 @@ bool require_counted(const Trial& t, const Usage& usage, bool pool_shares, Field
   return true;
 }
 
-cluster::NodeShare base_share(const Trial& t, const Taken& taken, const TasksHere& here) {
+cluster::NodeShare base_share(const Trial& t, const UsageView& usage, const Taken& taken,
+                              const TasksHere& here) {
   const Node& node = t.cluster.nodes[taken.node];
   const std::uint32_t threads = t.ask.usable_threads(node);
   cluster::NodeShare share;
@@ -116,7 +124,8 @@ cluster::NodeShare base_share(const Trial& t, const Taken& taken, const TasksHer
     share.cores = Bits::first_n(node.cores()) - node.reserved_cores;
   } else {
     const std::uint32_t cores = (here.cpus + threads - 1) / threads;
-    share.cores = choose_cores(node, t.ask, taken.offer.cores, cores, here.tasks);
+    share.cores = choose_cores(node, t.ask, offered_cores(node, usage.at(taken.node), taken.offer),
+                               cores, here.tasks);
   }
   const auto count = static_cast<std::uint32_t>(share.cores.count());
   share.cpus = count * node.threads_per_core;
@@ -125,8 +134,8 @@ cluster::NodeShare base_share(const Trial& t, const Taken& taken, const TasksHer
   return share;
 }
 
-std::optional<cluster::Allocation> allocate(const Trial& t, const Usage& usage, const Field& field,
-                                            bool pool_shares) {
+std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usage,
+                                            const Field& field, bool pool_shares) {
   const SelectInput in{t.cluster, usage, t.ask, field.candidates, field.required, pool_shares};
   const auto taken = select_nodes(in);
   if (!taken) return std::nullopt;
@@ -134,7 +143,7 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const Usage& usage, 
   allocation.whole_nodes = t.ask.exclusive;
   const std::vector<TasksHere> tasks = share_tasks(t.cluster, t.ask, *taken);
   for (std::size_t i = 0; i < taken->size(); ++i) {
-    allocation.nodes.push_back(base_share(t, (*taken)[i], tasks[i]));
+    allocation.nodes.push_back(base_share(t, usage, (*taken)[i], tasks[i]));
   }
   if (pool_shares) return allocation;  // only the question "could it ever run"
   if (!choose_devices(t.cluster, usage, t.ask, *taken, allocation.nodes)) return std::nullopt;
@@ -151,10 +160,10 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const Usage& usage, 
 }
 
 /// One attempt with a filter, including [a|b] alternatives and counted features.
-std::optional<cluster::Allocation> try_features(const Trial& t, const Usage& usage,
+std::optional<cluster::Allocation> try_features(const Trial& t, const UsageView& usage,
                                                 const FeatureExpr& filter, bool ever) {
   const auto attempt = [&](const FeatureExpr& with) -> std::optional<cluster::Allocation> {
-    Field field = make_field(t, with, !ever);
+    Field field = make_field(t, usage, with, !ever);
     if (field.required_missing) return std::nullopt;
     if (!require_counted(t, usage, ever, field)) return std::nullopt;
     return allocate(t, usage, field, ever);
@@ -167,7 +176,7 @@ std::optional<cluster::Allocation> try_features(const Trial& t, const Usage& usa
   return std::nullopt;
 }
 
-std::optional<cluster::Allocation> try_now(const Trial& t, const Usage& usage) {
+std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usage) {
   if (t.request.prefer) {
     if (const auto wish = parse_features(*t.request.prefer)) {
       FeatureExpr both{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
@@ -205,7 +214,7 @@ std::optional<std::uint32_t> time_limit_of(const Request& request, const Partiti
 
 JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partition& partition,
                       const Request& request, const request::Counts& counts,
-                      const FeatureAsk& features) {
+                      const FeatureAsk& features, Detail detail) {
   JobPlan plan;
   plan.counts = counts;
   plan.warnings = counts.warnings;
@@ -229,15 +238,14 @@ JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partitio
     return plan;
   }
   if (hold.empty()) {
-    if (auto allocation = try_now(t, usage)) {
+    if (auto allocation = try_now(t, UsageView(usage, false))) {
       plan.verdict = Verdict::now;
       plan.allocation = std::move(*allocation);
       return plan;
     }
   }
-  const Usage empty(cluster);
-  if (!try_features(t, empty, features.filter, true)) {
-    refuse(plan, cluster, partition, request, ask, features);
+  if (!try_features(t, UsageView(usage, true), features.filter, true)) {
+    refuse(plan, cluster, usage, partition, request, ask, features);
     return plan;
   }
   if (!hold.empty()) {
@@ -248,7 +256,7 @@ JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partitio
   }
   plan.verdict = Verdict::later;
   plan.pending_reason = "Resources";
-  explain_wait(plan, cluster, usage, partition, request, ask, features);
+  if (detail == Detail::full) explain_wait(plan, cluster, usage, partition, request, ask, features);
   return plan;
 }
 
@@ -268,7 +276,8 @@ int rank(Verdict verdict) {
 
 }  // namespace
 
-JobPlan place_job(const Cluster& cluster, const Usage& usage, const Request& request) {
+JobPlan place_job(const Cluster& cluster, const Usage& usage, const Request& request,
+                  Detail detail) {
   JobPlan plan;
   auto counts = request::derive_counts(request);
   if (!counts) {
@@ -284,7 +293,8 @@ JobPlan place_job(const Cluster& cluster, const Usage& usage, const Request& req
   }
   std::optional<JobPlan> best;
   for (const Partition* partition : names->partitions) {
-    JobPlan one = try_partition(cluster, usage, *partition, request, *counts, names->features);
+    JobPlan one =
+        try_partition(cluster, usage, *partition, request, *counts, names->features, detail);
     if (!best || rank(one.verdict) < rank(best->verdict)) best = std::move(one);
     if (best->verdict == Verdict::now) break;
   }

@@ -41,9 +41,13 @@ struct JobPlan {
   std::optional<request::Memory> memory;            // the request, or the default that applied
 };
 
+/// How much is said about a job that has to wait: counting causes looks at every node again, which
+/// a scheduler that only wants the verdict does not need.
+enum class Detail { full, verdict };
+
 /// Plans one component of a job. Never changes `usage`.
 JobPlan place_job(const cluster::Cluster& cluster, const cluster::Usage& usage,
-                  const request::Request& request);
+                  const request::Request& request, Detail detail = Detail::full);
 
 /// The lines a command prints for a refusal by the controller, e.g. for srun
 /// "error: Unable to allocate resources: <text>".

@@ -18,6 +18,7 @@ using cluster::Node;
 using cluster::NodeIndex;
 using cluster::Partition;
 using cluster::Usage;
+using cluster::UsageView;
 using request::Command;
 using request::Request;
 
@@ -133,11 +134,11 @@ double nearness(const Offer& offer) {
 }
 
 /// Counts the causes over the partition's nodes and finds the nearest miss.
-Reasons gather_reasons(const Cluster& cluster, const Usage& usage, const Partition& partition,
+Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Partition& partition,
                        const Request& request, const Ask& ask, const FeatureAsk& features) {
   Reasons reasons;
   const std::set<std::string> excluded(request.exclude.begin(), request.exclude.end());
-  const Examination exam{ask, false};
+  Examination exam(ask, false);
   const Gathered start{std::vector<std::uint64_t>(ask.devices.size(), 0), 1};
   double best = -1;
   std::vector<std::uint64_t> units(ask.devices.size(), 0);
@@ -155,7 +156,7 @@ Reasons gather_reasons(const Cluster& cluster, const Usage& usage, const Partiti
     if (!node.usable) ++reasons.nodes_by_cause["down or drained"];
     const StaticFault fault = static_fault(ask, node);
     const Offer offer = fault == StaticFault::none
-                            ? exam.examine(node, usage.at(i), start, Pass::any)
+                            ? exam.examine(node, usage.class_of(i), usage.at(i), start, Pass::any)
                             : static_offer(ask, node, fault);
     if (offer.usable()) {
       ++usable_nodes;
@@ -243,17 +244,16 @@ Result<std::vector<const Partition*>> find_partitions(const Cluster& cluster,
 }
 
 Result<void> check_nodes(const Cluster& cluster, const Request& request) {
-  std::vector<std::string> known;
-  for (const Node& node : cluster.nodes) known.push_back(node.name);
-  std::set<std::string> listed;
   for (const auto* list : {&request.nodelist, &request.exclude}) {
     for (const std::string& name : *list) {
       if (cluster.find_node(name)) continue;
+      std::vector<std::string> known;
+      for (const Node& node : cluster.nodes) known.push_back(node.name);
       return std::unexpected(allocation_error(request.command, Code::invalid_node_name,
                                               did_you_mean(name, known, "node")));
     }
   }
-  listed.insert(request.nodelist.begin(), request.nodelist.end());
+  const std::set<std::string> listed(request.nodelist.begin(), request.nodelist.end());
   for (const std::string& name : request.exclude) {
     if (!listed.contains(name)) continue;
     return std::unexpected(allocation_error(
@@ -399,11 +399,10 @@ Result<Names> check_names(const Cluster& cluster, const Request& request,
   return names;
 }
 
-void refuse(JobPlan& plan, const Cluster& cluster, const Partition& partition,
+void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Partition& partition,
             const Request& request, const Ask& ask, const FeatureAsk& features) {
-  const Usage empty(cluster);
   plan.verdict = Verdict::never;
-  plan.reasons = gather_reasons(cluster, empty, partition, request, ask, features);
+  plan.reasons = gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features);
   std::string hint = unknown_type_hint(cluster, ask);
   if (hint.empty()) {
     for (const std::string& name : request.nodelist) {
@@ -422,7 +421,8 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Partition& partition,
 void explain_wait(JobPlan& plan, const Cluster& cluster, const Usage& usage,
                   const Partition& partition, const Request& request, const Ask& ask,
                   const FeatureAsk& features) {
-  plan.reasons = gather_reasons(cluster, usage, partition, request, ask, features);
+  plan.reasons =
+      gather_reasons(cluster, UsageView(usage, false), partition, request, ask, features);
   std::vector<std::string> down;
   for (const std::string& name : request.nodelist) {
     const auto index = cluster.find_node(name);

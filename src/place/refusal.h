@@ -23,8 +23,9 @@ Result<Names> check_names(const cluster::Cluster& cluster, const request::Reques
                           const request::Counts& counts);
 
 /// Fills verdict never: error lines, counts per cause and the nearest miss.
-void refuse(JobPlan& plan, const cluster::Cluster& cluster, const cluster::Partition& partition,
-            const request::Request& request, const Ask& ask, const FeatureAsk& features);
+void refuse(JobPlan& plan, const cluster::Cluster& cluster, const cluster::Usage& usage,
+            const cluster::Partition& partition, const request::Request& request, const Ask& ask,
+            const FeatureAsk& features);
 
 /// Fills the reasons of a job that fits the cluster but not what is free now.
 void explain_wait(JobPlan& plan, const cluster::Cluster& cluster, const cluster::Usage& usage,

@@ -6,8 +6,7 @@ namespace berth::place {
 namespace {
 
 bool sufficient(const Run& run, const Need& need) {
-  if (run.cpus < need.cpus || static_cast<std::int64_t>(run.nodes.size()) < need.nodes)
-    return false;
+  if (run.cpus < need.cpus || static_cast<std::int64_t>(run.count) < need.nodes) return false;
   for (std::size_t i = 0; i < need.devices.size(); ++i) {
     if (run.devices[i] < need.devices[i]) return false;
   }
@@ -28,21 +27,22 @@ bool better(const Run& a, const Run& b, const Need& need) {
 
 }  // namespace
 
-std::vector<Run> find_runs(const cluster::Cluster& cluster,
-                           const std::vector<cluster::NodeIndex>& candidates,
-                           const std::vector<cluster::NodeIndex>& required, bool ignore_weights,
-                           const std::function<const Offer&(cluster::NodeIndex)>& offer_of) {
-  std::vector<Run> runs;
+RunTable find_runs(const cluster::Cluster& cluster,
+                   const std::vector<cluster::NodeIndex>& candidates,
+                   const std::vector<cluster::NodeIndex>& required, bool ignore_weights,
+                   const std::function<const Offer&(cluster::NodeIndex)>& offer_of) {
+  RunTable table;
   Run run;
   std::optional<cluster::NodeIndex> last;
   const auto close = [&] {
-    if (!run.nodes.empty()) runs.push_back(std::move(run));
+    if (run.count > 0) table.runs.push_back(run);
     run = Run{};
+    run.first = table.nodes.size();
   };
   for (cluster::NodeIndex index : candidates) {
     if (last && index != *last + 1) close();  // a node between them is not a candidate
     last = index;
-    if (std::ranges::binary_search(required, index)) {
+    if (!required.empty() && std::ranges::binary_search(required, index)) {
       if (!run.first_required) run.first_required = index;
       continue;
     }
@@ -53,18 +53,19 @@ std::vector<Run> find_runs(const cluster::Cluster& cluster,
     }
     const std::uint32_t weight = ignore_weights ? 0 : cluster.nodes[index].weight;
     const std::uint64_t reach = ignore_weights ? 0 : offer.reach;
-    if (!run.nodes.empty() && (run.weight != weight || run.reach != reach)) close();
-    if (run.nodes.empty()) {
+    if (run.count > 0 && (run.weight != weight || run.reach != reach)) close();
+    if (run.count == 0) {
       run.weight = weight;
       run.reach = reach;
-      run.devices.assign(offer.devices.size(), 0);
+      run.devices.assign(offer.devices.size());
     }
-    run.nodes.push_back(index);
+    table.nodes.push_back(index);
+    ++run.count;
     run.cpus += offer.cpus;
     for (std::size_t i = 0; i < offer.devices.size(); ++i) run.devices[i] += offer.devices[i];
   }
   close();
-  return runs;
+  return table;
 }
 
 std::size_t best_run(const std::vector<Run>& runs, const Need& need) {

@@ -1,9 +1,9 @@
 #include "place/select.h"
 
 #include <algorithm>
-#include <cassert>
+#include <deque>
 #include <numeric>
-#include <unordered_map>
+#include <span>
 
 #include "place/runs.h"
 
@@ -16,28 +16,48 @@ using cluster::NodeIndex;
 class OfferBook {
  public:
   OfferBook(const SelectInput& in, Pass pass)
-      : in_(in), pass_(pass), exam_{in.ask, in.pool_shares} {}
+      : in_(in), pass_(pass), exam_(in.ask, in.pool_shares) {}
 
-  /// The offer of a node for the present gathering; kept until start() is called again.
+  /// The offer of a node for the present gathering; valid until start() is called again.
   const Offer& of(NodeIndex node) {
-    const std::uint32_t state = in_.usage.state_of(node);
-    if (slots_.size() <= state) slots_.resize(in_.usage.state_count());
-    std::optional<Offer>& slot = slots_[state];
-    if (!slot) slot = exam_.examine(in_.cluster.nodes[node], in_.usage.at(node), gathered_, pass_);
-    return *slot;
+    std::int32_t& slot = slots_[in_.usage.state_of(node)];
+    if (slot == kUnseen) {
+      const std::uint32_t hardware = in_.usage.class_of(node);
+      const cluster::Node& example = in_.usage.example(hardware);
+      const cluster::NodeUsage& usage = in_.usage.at(node);
+      if (exam_.hopeless(example, hardware, usage)) {
+        slot = kHopeless;
+      } else {
+        slot = static_cast<std::int32_t>(offers_.size());
+        offers_.push_back(exam_.examine(example, hardware, usage, gathered_, pass_));
+        if (!offers_.back().usable()) {
+          offers_.pop_back();
+          slot = kHopeless;
+        }
+      }
+    }
+    return slot == kHopeless ? none_ : offers_[static_cast<std::size_t>(slot)];
   }
 
   void start(Gathered gathered) {
     gathered_ = std::move(gathered);
-    slots_.clear();
+    offers_.clear();
+    slots_.assign(in_.usage.state_count(), kUnseen);
+    none_.cause = Cause::cpus;
+    none_.devices.assign(in_.ask.devices.size());
   }
 
  private:
+  static constexpr std::int32_t kUnseen = -1;
+  static constexpr std::int32_t kHopeless = -2;
+
   const SelectInput& in_;
   Pass pass_;
   Examination exam_;
   Gathered gathered_;
-  std::vector<std::optional<Offer>> slots_;
+  std::vector<std::int32_t> slots_;  // by node state: position in offers_, or one of the two above
+  std::deque<Offer> offers_;
+  Offer none_;  // stands for every node that cannot be used
 };
 
 /// One attempt to gather nodes with a fixed set of candidates and one pass.
@@ -177,49 +197,41 @@ class Gathering {
   }
 
   void take_runs() {
-    std::vector<Run> runs = find_runs(in_.cluster, candidates_, in_.required, ask_.contiguous,
-                                      [&](NodeIndex n) -> const Offer& { return book_.of(n); });
-    const Need need{wanted_cpus_,
-                    ask_.nodes_range ? std::max<std::int64_t>(min_missing_, 0) : wanted_nodes_,
-                    missing_devices()};
-    while (!runs.empty() && !satisfied() && nodes_left_ > 0) {
-      const std::size_t best = best_run(runs, current_need(need));
-      Run run = std::move(runs[best]);
-      runs.erase(runs.begin() + static_cast<std::ptrdiff_t>(best));
+    RunTable table = find_runs(in_.cluster, candidates_, in_.required, ask_.contiguous,
+                               [&](NodeIndex n) -> const Offer& { return book_.of(n); });
+    while (!table.runs.empty() && !satisfied() && nodes_left_ > 0) {
+      const std::size_t best = best_run(table.runs, current_need());
+      const Run run = table.runs[best];
+      table.runs.erase(table.runs.begin() + static_cast<std::ptrdiff_t>(best));
       if (ask_.contiguous && !can_hold_all(run)) continue;
-      take_from(run);
+      take_from(run, table.nodes_of(run));
       if (ask_.contiguous) return;
     }
   }
 
   [[nodiscard]] bool can_hold_all(const Run& run) const {
     const std::int64_t least = std::max<std::int64_t>(min_missing_, 1);
-    return run.cpus >= wanted_cpus_ && static_cast<std::int64_t>(run.nodes.size()) >= least;
+    return run.cpus >= wanted_cpus_ && static_cast<std::int64_t>(run.count) >= least;
   }
 
-  [[nodiscard]] std::vector<std::uint64_t> missing_devices() const {
-    std::vector<std::uint64_t> missing(gathered_.size());
-    for (std::size_t i = 0; i < gathered_.size(); ++i) {
-      missing[i] = ask_.devices[i].per_job - std::min(ask_.devices[i].per_job, gathered_[i]);
-    }
-    return missing;
-  }
-
-  [[nodiscard]] Need current_need(const Need& first) const {
-    Need need = first;
+  [[nodiscard]] Need current_need() const {
+    Need need;
     need.cpus = wanted_cpus_;
     need.nodes = ask_.nodes_range ? std::max<std::int64_t>(min_missing_, 0) : wanted_nodes_;
-    need.devices = missing_devices();
+    need.devices.assign(gathered_.size());
+    for (std::size_t i = 0; i < gathered_.size(); ++i) {
+      need.devices[i] = ask_.devices[i].per_job - std::min(ask_.devices[i].per_job, gathered_[i]);
+    }
     return need;
   }
 
-  void take_from(const Run& run) {
+  void take_from(const Run& run, std::span<const NodeIndex> nodes) {
     if (run.first_required) {
-      take_around(run);
+      take_around(*run.first_required, nodes);
       return;
     }
-    if (wanted_nodes_ <= 1 && min_missing_ <= 1 && take_best_single(run)) return;
-    for (NodeIndex node : run.nodes) {
+    if (wanted_nodes_ <= 1 && min_missing_ <= 1 && take_best_single(nodes)) return;
+    for (NodeIndex node : nodes) {
       if (satisfied() || nodes_left_ <= 0) return;
       const Offer& offer = book_.of(node);
       if (nodes_left_ == 1 && offer.cpus < wanted_cpus_) continue;
@@ -228,22 +240,22 @@ class Gathering {
   }
 
   /// Upwards from the first required node, then downwards from it.
-  void take_around(const Run& run) {
-    const auto middle = std::ranges::lower_bound(run.nodes, *run.first_required);
-    for (auto at = middle; at != run.nodes.end(); ++at) {
+  void take_around(NodeIndex required, std::span<const NodeIndex> nodes) {
+    const auto middle = std::ranges::lower_bound(nodes, required);
+    for (auto at = middle; at != nodes.end(); ++at) {
       if (satisfied() || nodes_left_ <= 0) return;
       take(*at, book_.of(*at));
     }
-    for (auto at = middle; at != run.nodes.begin();) {
+    for (auto at = middle; at != nodes.begin();) {
       --at;
       if (satisfied() || nodes_left_ <= 0) return;
       take(*at, book_.of(*at));
     }
   }
 
-  bool take_best_single(const Run& run) {
+  bool take_best_single(std::span<const NodeIndex> nodes) {
     std::optional<NodeIndex> best;
-    for (NodeIndex node : run.nodes) {
+    for (NodeIndex node : nodes) {
       const Offer& offer = book_.of(node);
       if (offer.cpus < wanted_cpus_ || !has_enough_devices(offer)) continue;
       if (!best || offer.cpus < book_.of(*best).cpus) best = node;

@@ -20,7 +20,7 @@ struct Taken {
 
 struct SelectInput {
   const cluster::Cluster& cluster;
-  const cluster::Usage& usage;
+  cluster::UsageView usage;
   const Ask& ask;
   std::vector<cluster::NodeIndex> candidates;  // ascending; required ones included
   std::vector<cluster::NodeIndex> required;    // ascending

@@ -23,7 +23,8 @@ Bits choose_cores(const cluster::Node& node, const Ask& ask, const Bits& allowed
 
 /// §8: which devices, for all nodes together (a job total is gathered over the nodes). False when
 /// the devices could not be found after all.
-bool choose_devices(const cluster::Cluster& cluster, const cluster::Usage& usage, const Ask& ask,
-                    const std::vector<Taken>& taken, std::vector<cluster::NodeShare>& shares);
+bool choose_devices(const cluster::Cluster& cluster, const cluster::UsageView& usage,
+                    const Ask& ask, const std::vector<Taken>& taken,
+                    std::vector<cluster::NodeShare>& shares);
 
 }  // namespace berth::place

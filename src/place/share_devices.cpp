@@ -129,7 +129,7 @@ struct UsedSockets {
 /// Chooses devices of one DeviceAsk on all nodes.
 class DeviceChoice {
  public:
-  DeviceChoice(const cluster::Cluster& cluster, const cluster::Usage& usage, const Ask& ask,
+  DeviceChoice(const cluster::Cluster& cluster, const cluster::UsageView& usage, const Ask& ask,
                std::size_t which, const std::vector<Taken>& taken, std::vector<NodeShare>& shares)
       : cluster_(cluster),
         usage_(usage),
@@ -374,7 +374,7 @@ class DeviceChoice {
   }
 
   const cluster::Cluster& cluster_;
-  const cluster::Usage& usage_;
+  const cluster::UsageView& usage_;
   const Ask& ask_;
   const std::size_t which_;
   const DeviceAsk& want_;
@@ -395,7 +395,7 @@ void take_all_devices(const Node& node, NodeShare& share) {
 
 }  // namespace
 
-bool choose_devices(const cluster::Cluster& cluster, const cluster::Usage& usage, const Ask& ask,
+bool choose_devices(const cluster::Cluster& cluster, const cluster::UsageView& usage, const Ask& ask,
                     const std::vector<Taken>& taken, std::vector<NodeShare>& shares) {
   bool shared = false;
   for (const DeviceAsk& device : ask.devices) shared = shared || device.shares_gpu();
