@@ -78,6 +78,8 @@ class StepState {
   void finish(std::uint32_t step_id);  // gives it back
   [[nodiscard]] const std::vector<StepPlan>& running() const { return running_; }
   [[nodiscard]] std::uint32_t next_id() const { return next_id_; }
+  /// The components of a heterogeneous job number their steps together.
+  void number_from(std::uint32_t id) { next_id_ = id; }
 
   std::size_t rotation = 0;  // index into the job's nodes
 
