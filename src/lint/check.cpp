@@ -14,8 +14,9 @@ namespace {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> kAll = [] {
     std::vector<Entry> all;
-    for (const auto group : {gpu_name_rules(), gpu_rules(), directive_rules(), task_rules(),
-                             launcher_rules(), step_rules(), limit_rules(), file_rules()}) {
+    for (const auto group : {gpu_name_rules(), gpu_sharing_rules(), gpu_binding_rules(),
+                             directive_rules(), task_rules(), launcher_rules(), step_rules(),
+                             place_rules(), limit_rules(), file_rules()}) {
       all.insert(all.end(), group.begin(), group.end());
     }
     std::ranges::sort(all, {}, [](const Entry& entry) { return entry.rule.code; });
@@ -25,7 +26,9 @@ const std::vector<Entry>& entries() {
 }
 
 /// The catch-all rules end in 99 and run last, because they speak only when no other rule did.
-bool catches_all(const Entry& entry) { return entry.rule.code.ends_with("99"); }
+bool catches_all(const Entry& entry) {
+  return entry.rule.code.ends_with("99");
+}
 
 void keep_first_of_each_line(std::vector<Finding>& findings) {
   const auto same = [](const Finding& a, const Finding& b) {

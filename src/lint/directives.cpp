@@ -25,9 +25,8 @@ std::string which_lines(const std::vector<const Line*>& lines) {
     options += (i == 0 ? "" : ", ") + shortened(lines[i]->options, 40);
   }
   if (lines.size() > 4) options += ", …";
-  return lines.size() == 1
-             ? fmt::format("#SBATCH {}", options)
-             : fmt::format("{} directives from here on ({})", lines.size(), options);
+  return lines.size() == 1 ? fmt::format("#SBATCH {}", options)
+                           : fmt::format("{} directives from here on ({})", lines.size(), options);
 }
 
 void report_late(const Facts& facts, bool after_set, Report& report) {
@@ -44,15 +43,19 @@ void report_late(const Facts& facts, bool after_set, Report& report) {
              fmt::format("move the #SBATCH lines above line {}", *facts.lines.first_command));
 }
 
-void find_late(const Facts& facts, Report& report) { report_late(facts, false, report); }
-void find_after_set(const Facts& facts, Report& report) { report_late(facts, true, report); }
+void find_late(const Facts& facts, Report& report) {
+  report_late(facts, false, report);
+}
+void find_after_set(const Facts& facts, Report& report) {
+  report_late(facts, true, report);
+}
 
 /// One finding for each line of a kind that only looks like a directive.
 void report_lookalikes(const Facts& facts, LineKind kind, std::string_view why, Report& report) {
   for (const Line& line : facts.lines.marked) {
     if (line.kind != kind) continue;
-    report.add(line.number, fmt::format("{} is a comment to sbatch: {}.", shortened(line.options, 40),
-                                        why),
+    report.add(line.number,
+               fmt::format("{} is a comment to sbatch: {}.", shortened(line.options, 40), why),
                fmt::format("#SBATCH {}", line.options));
   }
 }
@@ -98,7 +101,8 @@ std::string joined_line(const std::vector<std::string>& words, std::size_t plain
 void find_cut_by_blank(const Facts& facts, Report& report) {
   for (const Line& line : facts.lines.marked) {
     if (line.kind != LineKind::directive || separates_components(line.words)) continue;
-    std::optional<std::size_t> plain = read_options(line.words, request::Command::sbatch).first_plain;
+    std::optional<std::size_t> plain =
+        read_options(line.words, request::Command::sbatch).first_plain;
     // "--nodes = 2": the value that getopt sees is "=".
     const auto equals = std::ranges::find(line.words, "=");
     if (equals != line.words.end()) plain = static_cast<std::size_t>(equals - line.words.begin());
@@ -124,12 +128,13 @@ void find_cut_by_hash(const Facts& facts, Report& report) {
 
 void find_no_interpreter(const Facts& facts, Report& report) {
   if (!facts.batch || facts.lines.has_interpreter) return;
-  report.add(1,
-             facts.lines.byte_order_mark
-                 ? "The file begins with a UTF-8 byte order mark, so sbatch does not see the #! and "
-                   "refuses it."
-                 : "The first line does not begin with #!, so sbatch refuses the script.",
-             facts.lines.byte_order_mark ? "save the file as UTF-8 without a mark" : "#!/bin/bash");
+  report.add(
+      1,
+      facts.lines.byte_order_mark
+          ? "The file begins with a UTF-8 byte order mark, so sbatch does not see the #! and "
+            "refuses it."
+          : "The first line does not begin with #!, so sbatch refuses the script.",
+      facts.lines.byte_order_mark ? "save the file as UTF-8 without a mark" : "#!/bin/bash");
 }
 
 void find_dos_breaks(const Facts& facts, Report& report) {
@@ -147,13 +152,14 @@ void find_not_expanded(const Facts& facts, Report& report) {
     const bool home = option.value.starts_with("~/");
     if (!variable && !home) continue;
     const std::string shown = fmt::format("--{}={}", long_name(option.opt), option.value);
-    report.add(option.line,
-               fmt::format("{} is taken as written: sbatch expands no {} in #SBATCH lines.",
-                           shortened(shown), home ? "~" : "variables"),
-               fmt::format("a literal value, a pattern (%j job id, %x job name, %u user), or on the "
-                           "command line:  sbatch {} {}",
-                           shortened(shown),
-                           facts.input.script_name.empty() ? "SCRIPT" : facts.input.script_name));
+    report.add(
+        option.line,
+        fmt::format("{} is taken as written: sbatch expands no {} in #SBATCH lines.",
+                    shortened(shown), home ? "~" : "variables"),
+        fmt::format("a literal value, a pattern (%j job id, %x job name, %u user), or on the "
+                    "command line:  sbatch {} {}",
+                    shortened(shown),
+                    facts.input.script_name.empty() ? "SCRIPT" : facts.input.script_name));
   }
 }
 
@@ -212,9 +218,9 @@ void find_overridden(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     for (const auto& [opt, given] : job.request->given.all()) {
       if (given.level != request::Level::environment) continue;
-      const auto directive = std::ranges::find_if(facts.written, [&, wanted = opt](const Written& w) {
-        return w.opt == wanted && w.line != 0;
-      });
+      const auto directive = std::ranges::find_if(
+          facts.written,
+          [&, wanted = opt](const Written& w) { return w.opt == wanted && w.line != 0; });
       if (directive == facts.written.end() || directive->value == given.text) continue;
       report.add(directive->line,
                  fmt::format("{}={} in your environment replaces --{}={}.", given.variable,
@@ -256,7 +262,8 @@ constexpr std::array<Entry, 16> kRules = {{
       "#sbatch --gres=gpu:4", "#SBATCH --gres=gpu:4"},
      find_wrong_case},
     {{"B207", Level::error, "A value ends at an unquoted blank",
-      "Words of a directive are split at blanks. What is left over is no option, and sbatch refuses "
+      "Words of a directive are split at blanks. What is left over is no option, and sbatch "
+      "refuses "
       "the script: \"Invalid directive found in batch script\".",
       "#SBATCH --job-name=my job", "#SBATCH --job-name=\"my job\""},
      find_cut_by_blank},
@@ -280,8 +287,8 @@ constexpr std::array<Entry, 16> kRules = {{
       "#SBATCH lines are read by sbatch, not by a shell: $HOME, $USER and ~ stay as they are.",
       "#SBATCH --output=$HOME/run.out", "#SBATCH --output=/home/alice/run.out"},
      find_not_expanded},
-    {{"B213", Level::warning, "An option is given twice",
-      "The last one counts.", "#SBATCH --nodes=2\n#SBATCH --nodes=4", "#SBATCH --nodes=4"},
+    {{"B213", Level::warning, "An option is given twice", "The last one counts.",
+      "#SBATCH --nodes=2\n#SBATCH --nodes=4", "#SBATCH --nodes=4"},
      find_twice},
     {{"B214", Level::error, "A dash is not a hyphen",
       "Text copied from a web page or a word processor often has a long dash where two hyphens "
@@ -300,6 +307,8 @@ constexpr std::array<Entry, 16> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> directive_rules() { return kRules; }
+std::span<const Entry> directive_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

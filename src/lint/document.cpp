@@ -34,8 +34,10 @@ std::string document() {
   std::string out = fmt::format(
       "<!-- Made from the table of rules in src/lint; BERTH_UPDATE=1 lint_test rewrites it. -->\n"
       "# What `berth explain` finds in a script\n\n"
-      "{} rules. An **error** will be refused, fail or never start. A **warning** will not do what it "
-      "seems to.\nA **note** could do better. Each finding names the line, says what will happen on "
+      "{} rules. An **error** will be refused, fail or never start. A **warning** will not do what "
+      "it "
+      "seems to.\nA **note** could do better. Each finding names the line, says what will happen "
+      "on "
       "this cluster, and gives the\nline to write instead. What is fine is not mentioned.\n\n"
       "| code | level | |\n|---|---|---|\n",
       rules().size());
@@ -47,8 +49,8 @@ std::string document() {
     out += fmt::format("\n## {}\n", chapter.title);
     for (const Rule& rule : rules()) {
       if (!rule.code.starts_with(chapter.prefix)) continue;
-      out += fmt::format("\n### <a id=\"{0}\"></a>{0}: {1}\n\n*{2}.* {3}\n\n", rule.code, rule.title,
-                         level_name(rule.level), rule.explanation);
+      out += fmt::format("\n### <a id=\"{0}\"></a>{0}: {1}\n\n*{2}.* {3}\n\n", rule.code,
+                         rule.title, level_name(rule.level), rule.explanation);
       out += block("Wrong:", rule.wrong) + block("Right:", rule.right);
       while (out.ends_with("\n\n")) out.pop_back();
     }

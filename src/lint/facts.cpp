@@ -7,6 +7,8 @@
 #include <array>
 #include <set>
 
+#include "request/parse.h"
+
 namespace berth::lint {
 
 using request::Opt;
@@ -65,10 +67,11 @@ Facts::Facts(const Input& in) : input(in), batch(!in.script.empty()), lines(read
       written.push_back({option.opt, std::move(option.value), line.number});
     }
   }
-  const auto command = jobs.empty()
-                           ? (batch ? request::Command::sbatch : request::Command::srun)
-                           : jobs.front().request->command;
-  for (RawOption& option : read_options(in.arguments, command).options) {
+  const auto command = jobs.empty() ? (batch ? request::Command::sbatch : request::Command::srun)
+                                    : jobs.front().request->command;
+  // What follows the script's name are its own arguments.
+  const std::size_t own = request::first_argument(command, in.arguments);
+  for (RawOption& option : read_options(std::span(in.arguments).first(own), command).options) {
     written.push_back({option.opt, std::move(option.value), 0});
   }
 }
@@ -90,16 +93,24 @@ std::string Facts::node_name(const Job& job, std::size_t position) const {
   return node_name(job.plan->allocation.nodes[position].node);
 }
 
+std::vector<const cluster::Partition*> Facts::partitions(const Request& request) const {
+  std::vector<const cluster::Partition*> found;
+  if (input.cluster == nullptr) return found;
+  for (const std::string& name : request.partitions) {
+    found.push_back(input.cluster->find_partition(name));
+  }
+  if (request.partitions.empty()) found.push_back(input.cluster->default_partition());
+  std::erase(found, nullptr);
+  return found;
+}
+
 std::vector<cluster::NodeIndex> Facts::candidates(const Request& request) const {
-  std::vector<cluster::NodeIndex> nodes;
-  if (input.cluster == nullptr) return nodes;
+  if (input.cluster == nullptr) return {};
   std::set<cluster::NodeIndex> found;
-  const auto add = [&](const cluster::Partition* partition) {
-    if (partition != nullptr) found.insert(partition->nodes.begin(), partition->nodes.end());
-  };
-  for (const std::string& name : request.partitions) add(input.cluster->find_partition(name));
-  if (request.partitions.empty()) add(input.cluster->default_partition());
-  nodes.assign(found.begin(), found.end());
+  for (const cluster::Partition* partition : partitions(request)) {
+    found.insert(partition->nodes.begin(), partition->nodes.end());
+  }
+  std::vector<cluster::NodeIndex> nodes(found.begin(), found.end());
   if (nodes.empty()) {
     for (cluster::NodeIndex i = 0; i < input.cluster->nodes.size(); ++i) nodes.push_back(i);
   }
@@ -136,9 +147,9 @@ std::string spelled(const Request& request, Opt opt) {
 }
 
 std::optional<Opt> gpu_option(const Request& request) {
-  constexpr std::array<Opt, 6> kOptions = {Opt::gpus_per_task, Opt::gres,  Opt::gpus_per_node,
-                                           Opt::gpus,          Opt::gpus_per_socket,
-                                           Opt::tres_per_task};
+  constexpr std::array<Opt, 6> kOptions = {Opt::gpus_per_task,   Opt::gres,
+                                           Opt::gpus_per_node,   Opt::gpus,
+                                           Opt::gpus_per_socket, Opt::tres_per_task};
   for (const Opt opt : kOptions) {
     if (request.given.has(opt)) return opt;
   }

@@ -45,9 +45,9 @@ struct Facts {
   explicit Facts(const Input& in);
 
   const Input& input;
-  bool batch = false;          // there is a batch script
+  bool batch = false;  // there is a batch script
   Lines lines;
-  std::vector<Job> jobs;       // empty when parsing failed
+  std::vector<Job> jobs;         // empty when parsing failed
   std::vector<Written> written;  // options of seen directives and of the command line, in order
 
   /// The job that a step runs in (its first het group; component 0 by default); null: none known.
@@ -55,6 +55,9 @@ struct Facts {
   [[nodiscard]] std::string node_name(cluster::NodeIndex node) const;
   /// Name of the n-th node of the allocation.
   [[nodiscard]] std::string node_name(const Job& job, std::size_t position) const;
+  /// The partitions that exist among those asked for; the default one when none was.
+  [[nodiscard]] std::vector<const cluster::Partition*> partitions(
+      const request::Request& request) const;
   /// Nodes of the partitions the request may use; all nodes when it names none that exist.
   [[nodiscard]] std::vector<cluster::NodeIndex> candidates(const request::Request& request) const;
   /// Types of GPUs the cluster has, sorted, without "".

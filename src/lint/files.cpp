@@ -114,9 +114,9 @@ void find_missing_chdir(const Facts& facts, Report& report) {
     if (!job.request->chdir || facts.input.directory_exists(*job.request->chdir)) continue;
     const bool batch = job.request->command == request::Command::sbatch;
     report.add(batch ? Level::error : Level::warning, line_of(*job.request, Opt::chdir),
-               fmt::format("{} does not exist: {}.", *job.request->chdir,
-                           batch ? "the job fails before its first line"
-                                 : "the tasks run in /tmp instead"),
+               fmt::format(
+                   "{} does not exist: {}.", *job.request->chdir,
+                   batch ? "the job fails before its first line" : "the tasks run in /tmp instead"),
                "mkdir -p " + *job.request->chdir);
   }
 }
@@ -165,6 +165,8 @@ constexpr std::array<Entry, 6> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> file_rules() { return kRules; }
+std::span<const Entry> file_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

@@ -20,7 +20,9 @@ using request::Request;
 constexpr std::array<Opt, 4> kGpuCounts = {Opt::gpus, Opt::gpus_per_node, Opt::gpus_per_task,
                                            Opt::gpus_per_socket};
 
-bool is_gpu_count(Opt opt) { return std::ranges::find(kGpuCounts, opt) != kGpuCounts.end(); }
+bool is_gpu_count(Opt opt) {
+  return std::ranges::find(kGpuCounts, opt) != kGpuCounts.end();
+}
 
 /// An item taken apart at ':' and '=': what can be a count and what must be a type.
 struct Pieces {
@@ -55,10 +57,10 @@ std::string type_meant(const std::vector<std::string>& words,
   const std::string joined = text::to_lower(fmt::format("{}", fmt::join(words, "_")));
   for (const std::string& type : known) {
     const std::string lower = text::to_lower(type);
-    const bool part = joined.find(lower) != std::string::npos ||
-                      (joined.size() > 2 && lower.find(joined) != std::string::npos) ||
-                      (words.size() > 1 &&
-                       lower.find(text::to_lower(words.back())) != std::string::npos);
+    const bool part =
+        joined.find(lower) != std::string::npos ||
+        (joined.size() > 2 && lower.find(joined) != std::string::npos) ||
+        (words.size() > 1 && lower.find(text::to_lower(words.back())) != std::string::npos);
     if (part) return type;
   }
   return text::nearest(joined, known);
@@ -100,7 +102,8 @@ std::string misspelling(const Facts& facts, Opt opt, const std::string& item) {
     if (names.empty() || std::ranges::find(names, name) != names.end()) return {};
     const auto types = facts.gpu_types();
     const bool is_type = std::ranges::find(types, name) != types.end();
-    if (is_type) return fmt::format("names the GPU type {} where the resource \"gpu\" belongs", name);
+    if (is_type)
+      return fmt::format("names the GPU type {} where the resource \"gpu\" belongs", name);
     if (text::equal_ignoring_case(name, "gpu") || text::equal_ignoring_case(name, "gpus")) {
       return fmt::format("names \"{}\"; the resource is called gpu", name);
     }
@@ -128,11 +131,11 @@ void find_misspelled(const Facts& facts, Report& report) {
       if (why.empty()) why = wrong;
     }
     if (why.empty()) continue;
-    report.add(option.line,
-               fmt::format("--{}={} {} and is refused. {}", long_name(option.opt), option.value, why,
-                           known_types(facts)),
-               facts.as_directive(
-                   fmt::format("--{}={}", long_name(option.opt), fmt::join(right, ","))));
+    report.add(
+        option.line,
+        fmt::format("--{}={} {} and is refused. {}", long_name(option.opt), option.value, why,
+                    known_types(facts)),
+        facts.as_directive(fmt::format("--{}={}", long_name(option.opt), fmt::join(right, ","))));
   }
 }
 
@@ -206,9 +209,10 @@ void report_too_many(const Facts& facts, const Job& job, Opt opt, const GresAsk&
   const int line = line_of(*job.request, opt);
   const std::string typed = ask.type.empty() ? "" : ask.type + ":";
   if (most.count == 0) {
-    return report.add(line, fmt::format("{}: no node of {} has a {}, so the job is refused.", option,
-                                        where, kind),
-                      "berth explain without --partition shows whether another partition has one");
+    return report.add(
+        line,
+        fmt::format("{}: no node of {} has a {}, so the job is refused.", option, where, kind),
+        "berth explain without --partition shows whether another partition has one");
   }
   if (opt == Opt::gpus) {
     return report.add(line,
@@ -219,16 +223,17 @@ void report_too_many(const Facts& facts, const Job& job, Opt opt, const GresAsk&
   const std::string_view each = opt == Opt::gres || opt == Opt::gpus_per_node ? "on each node"
                                 : opt == Opt::gpus_per_socket                 ? "on each socket"
                                                                               : "for each task";
-  std::string hint = facts.as_directive(
-      fmt::format("--{}={}{}{}", long_name(opt), opt == Opt::gres ? "gpu:" : "", typed, most.count));
+  std::string hint = facts.as_directive(fmt::format(
+      "--{}={}{}{}", long_name(opt), opt == Opt::gres ? "gpu:" : "", typed, most.count));
   if (each == "on each node" && job.nodes() == 1 && ask.count <= most.sum) {
     hint += "\nor spread them over several nodes:  " +
             facts.as_directive(fmt::format("--gpus={}{}", typed, ask.count));
   }
-  report.add(line,
-             fmt::format("{} asks for {} {}; the largest node of {} ({}) has {}. The job is refused.",
-                         option, count(ask.count, kind), each, where, most.node, most.count),
-             std::move(hint));
+  report.add(
+      line,
+      fmt::format("{} asks for {} {}; the largest node of {} ({}) has {}. The job is refused.",
+                  option, count(ask.count, kind), each, where, most.node, most.count),
+      std::move(hint));
 }
 
 void find_too_many(const Facts& facts, Report& report) {
@@ -237,8 +242,7 @@ void find_too_many(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     if (job.plan == nullptr || job.plan->verdict != place::Verdict::never) continue;
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
-      const bool known_type =
-          ask.type.empty() || std::ranges::find(types, ask.type) != types.end();
+      const bool known_type = ask.type.empty() || std::ranges::find(types, ask.type) != types.end();
       if (ask.name != "gpu" || !known_type) return;
       const Most most = most_gpus(facts, *job.request, ask.type);
       const std::uint64_t limit = opt == Opt::gpus ? most.sum : most.count;
@@ -266,19 +270,21 @@ void find_wide_shards(const Facts& facts, Report& report) {
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
       if (ask.name != "shard" || most == 0 || ask.count <= most) return;
       const std::string option = spelled(*job.request, opt);
-      report.add(line_of(*job.request, opt),
-                 fmt::format("{}: the shards of a job on a node come from one GPU, and a GPU has {}. "
-                             "The job is accepted and never starts.",
-                             option, most),
-                 facts.as_directive(fmt::format("--gres=shard:{}", most)) +
-                     "      (or a whole GPU: " + facts.as_directive("--gres=gpu:1") + ")");
+      report.add(
+          line_of(*job.request, opt),
+          fmt::format("{}: the shards of a job on a node come from one GPU, and a GPU has {}. "
+                      "The job is accepted and never starts.",
+                      option, most),
+          facts.as_directive(fmt::format("--gres=shard:{}", most)) +
+              "      (or a whole GPU: " + facts.as_directive("--gres=gpu:1") + ")");
     });
   }
 }
 
 constexpr std::array<Entry, 4> kRules = {{
     {{"B101", Level::error, "A GPU request is misspelled",
-      "--gres is written name:type:count, and --gpus and its relatives type:count, with the type as "
+      "--gres is written name:type:count, and --gpus and its relatives type:count, with the type "
+      "as "
       "the cluster spells it. A count before the type, a type in two parts, or \"gpu:\" inside "
       "--gpus is refused by sbatch.",
       "#SBATCH --gres=gpu:1:tesla:v100", "#SBATCH --gres=gpu:tesla_v100:1"},
@@ -290,12 +296,14 @@ constexpr std::array<Entry, 4> kRules = {{
      find_unknown_type},
     {{"B103", Level::error, "More GPUs than any node has",
       "--gres and --gpus-per-node count on each node, --gpus-per-task must fit on one node, and "
-      "--gpus is the total of the job. No node of the partition (or not all of them together) has so "
+      "--gpus is the total of the job. No node of the partition (or not all of them together) has "
+      "so "
       "many.",
       "#SBATCH --gres=gpu:16", "#SBATCH --nodes=2\n#SBATCH --gres=gpu:8"},
      find_too_many},
     {{"B114", Level::error, "More shards than one GPU has",
-      "Unless the cluster allows otherwise (MULTIPLE_SHARING_GRES_PJ), all shards of a job on a node "
+      "Unless the cluster allows otherwise (MULTIPLE_SHARING_GRES_PJ), all shards of a job on a "
+      "node "
       "come from the same GPU. A request for more is accepted and waits forever.",
       "#SBATCH --gres=shard:5      (4 shards on a GPU)", "#SBATCH --gres=shard:4"},
      find_wide_shards},
@@ -303,6 +311,8 @@ constexpr std::array<Entry, 4> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> gpu_name_rules() { return kRules; }
+std::span<const Entry> gpu_name_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

@@ -49,8 +49,8 @@ void read_torch_options(std::span<const std::string> words, TorchLaunch& launch)
                       words[at] == "--module";
     at += attached || flag ? 1 : 2;
   }
-  if (at < words.size()) launch.program.assign(words.begin() + static_cast<std::ptrdiff_t>(at),
-                                               words.end());
+  if (at < words.size())
+    launch.program.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
 }
 
 }  // namespace
@@ -121,6 +121,25 @@ std::optional<std::uint32_t> mpirun_per_node(std::span<const std::string> words)
     }
   }
   return std::nullopt;
+}
+
+std::vector<std::string> mpirun_program(std::span<const std::string> words) {
+  // Options of Open MPI, PRRTE and Hydra that take two values, and those that take none.
+  constexpr std::array<std::string_view, 6> kTwo = {"-mca",  "--mca", "--prtemca",
+                                                    "-genv", "-env",  "--gmca"};
+  constexpr std::array<std::string_view, 11> kNone = {
+      "--oversubscribe", "--allow-run-as-root", "--report-bindings", "--display-map", "-v", "-q",
+      "--tag-output",    "--use-hwthread-cpus", "-bynode",           "--bynode",      "-l"};
+  std::size_t at = 1;
+  while (at < words.size() && words[at].starts_with('-')) {
+    const auto is = [&](const auto& list) {
+      return std::ranges::find(list, words[at]) != list.end();
+    };
+    const bool attached = words[at].starts_with("--") && words[at].find('=') != std::string::npos;
+    at += is(kTwo) ? 3 : is(kNone) || attached ? 1 : 2;
+  }
+  if (at >= words.size()) return {};
+  return {words.begin() + static_cast<std::ptrdiff_t>(at), words.end()};
 }
 
 }  // namespace berth::lint

@@ -12,12 +12,12 @@ namespace berth::lint {
 
 /// torchrun, python -m torch.distributed.run/launch and friends.
 struct TorchLaunch {
-  std::string name;                          // "torchrun", "python -m torch.distributed.launch"
-  std::optional<std::uint32_t> per_node;     // --nproc-per-node; unset: 1 by default
-  bool per_node_is_gpus = false;             // --nproc-per-node=gpu or auto
-  std::optional<std::uint32_t> nodes;        // --nnodes (the upper end of a range)
+  std::string name;                       // "torchrun", "python -m torch.distributed.launch"
+  std::optional<std::uint32_t> per_node;  // --nproc-per-node; unset: 1 by default
+  bool per_node_is_gpus = false;          // --nproc-per-node=gpu or auto
+  std::optional<std::uint32_t> nodes;     // --nnodes (the upper end of a range)
   bool node_rank_given = false;
-  std::vector<std::string> program;          // the training script and its arguments
+  std::vector<std::string> program;  // the training script and its arguments
 
   /// Processes that one launcher starts when it sees so many GPUs.
   [[nodiscard]] std::uint32_t processes(std::size_t gpus_seen) const;
@@ -35,5 +35,8 @@ bool is_python(std::string_view program);
 std::optional<std::uint32_t> mpirun_processes(std::span<const std::string> words);
 /// -N, --npernode, -ppn, --map-by ppr:n:node.
 std::optional<std::uint32_t> mpirun_per_node(std::span<const std::string> words);
+
+/// The program and its arguments of an mpirun line (words from mpirun on); {} when not recognised.
+std::vector<std::string> mpirun_program(std::span<const std::string> words);
 
 }  // namespace berth::lint

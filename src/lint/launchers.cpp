@@ -23,8 +23,7 @@ std::string srun_once_a_node(const Job& job) {
   if (job.tasks() != job.nodes()) {
     srun += fmt::format(" --ntasks={} --ntasks-per-node=1", job.nodes());
     if (job.request->cpus_per_task && job.placed()) {
-      srun += fmt::format(" --cpus-per-task={}",
-                          job.plan->allocation.nodes.front().usable_cpus);
+      srun += fmt::format(" --cpus-per-task={}", job.plan->allocation.nodes.front().usable_cpus);
     }
   }
   return srun;
@@ -75,9 +74,9 @@ void find_launcher_on_first_node(const Facts& facts, Report& report) {
 
 /// Whether something in the script can start processes on other nodes.
 bool reaches_other_nodes(const Facts& facts) {
-  for (const std::string_view word : {"srun", "mpirun", "mpiexec", "pdsh", "ssh ", "parallel",
-                                      "torchrun", "deepspeed", "accelerate", "torch.distributed",
-                                      "SLURM_JOB_NODELIST", "prun", "clush"}) {
+  for (const std::string_view word :
+       {"srun", "mpirun", "mpiexec", "pdsh", "ssh ", "parallel", "torchrun", "deepspeed",
+        "accelerate", "torch.distributed", "SLURM_JOB_NODELIST", "prun", "clush"}) {
     if (facts.input.script.find(word) != std::string_view::npos) return true;
   }
   return false;
@@ -107,17 +106,17 @@ void find_launchers_multiplied(const Facts& facts, Report& report) {
       const std::size_t tasks = here.ranks.size();
       const std::size_t each = torch->processes(here.gpus.count());
       if (tasks < 2 || each < 2) continue;
-      report.add(line_of(step),
-                 fmt::format("srun starts {} on {}, and each starts {}: {} × {} = {} processes{}.",
-                             count(tasks, "launcher"), here.node, count(each, "process"), tasks,
-                             each, tasks * each,
-                             here.gpus.empty() ? ""
-                                               : fmt::format(" for {}", count(here.gpus.count(),
-                                                                              "GPU"))),
-                 "one launcher a node:   " + torchrun_everywhere(*job, *torch) +
-                     "\nor no launcher:   srun python " +
-                     (torch->program.empty() ? "train.py" : shortened(torch->program.front(), 40)) +
-                     "      (rank = SLURM_PROCID, local rank = SLURM_LOCALID)");
+      report.add(
+          line_of(step),
+          fmt::format(
+              "srun starts {} on {}, and each starts {}: {} × {} = {} processes{}.",
+              count(tasks, "launcher"), here.node, count(each, "process"), tasks, each,
+              tasks * each,
+              here.gpus.empty() ? "" : fmt::format(" for {}", count(here.gpus.count(), "GPU"))),
+          "one launcher a node:   " + torchrun_everywhere(*job, *torch) +
+              "\nor no launcher:   srun python " +
+              (torch->program.empty() ? "train.py" : shortened(torch->program.front(), 40)) +
+              "      (rank = SLURM_PROCID, local rank = SLURM_LOCALID)");
       break;
     }
   }
@@ -129,11 +128,12 @@ void find_nested_mpirun(const Facts& facts, Report& report) {
     const auto program = bare_program(step.request->argv);
     if (script::recognise(program).launcher != Launcher::mpirun) continue;
     const std::uint32_t tasks = step.plan != nullptr ? step.plan->ntasks : 0;
-    report.add(line_of(step),
-               fmt::format("srun starts mpirun {}, and each mpirun starts all ranks again, or hangs "
-                           "because its CPUs are taken by srun.",
-                           tasks > 1 ? fmt::format("{} times", tasks) : "inside a step"),
-               "mpirun …      (without srun), or  srun --mpi=pmix ./app      (without mpirun)");
+    report.add(
+        line_of(step),
+        fmt::format("srun starts mpirun {}, and each mpirun starts all ranks again, or hangs "
+                    "because its CPUs are taken by srun.",
+                    tasks > 1 ? fmt::format("{} times", tasks) : "inside a step"),
+        "mpirun …      (without srun), or  srun --mpi=pmix ./app      (without mpirun)");
   }
 }
 
@@ -149,12 +149,13 @@ void find_mpirun_count(const Facts& facts, Report& report) {
     if (*asked == have) continue;
     if (*asked > have) {
       const bool even = *asked % job->nodes() == 0;
-      report.add(line_of(step),
-                 fmt::format("mpirun -np {} finds {} in the job: Open MPI refuses, others put several "
-                             "ranks on a CPU.",
-                             *asked, count(have, "slot")),
-                 facts.as_directive(even ? fmt::format("--ntasks-per-node={}", *asked / job->nodes())
-                                         : fmt::format("--ntasks={}", *asked)));
+      report.add(
+          line_of(step),
+          fmt::format("mpirun -np {} finds {} in the job: Open MPI refuses, others put several "
+                      "ranks on a CPU.",
+                      *asked, count(have, "slot")),
+          facts.as_directive(even ? fmt::format("--ntasks-per-node={}", *asked / job->nodes())
+                                  : fmt::format("--ntasks={}", *asked)));
     } else {
       report.add(Level::note, line_of(step),
                  fmt::format("mpirun -np {} leaves {} of the job's {} slots unused.", *asked,
@@ -250,11 +251,12 @@ void find_local_master(const Facts& facts, Report& report) {
   if (facts.jobs.empty() || facts.jobs.front().nodes() < 2) return;
   each_assignment(facts.input.script, "MASTER_ADDR=", [&](int line, std::string_view value) {
     if (value != "localhost" && value != "127.0.0.1") return;
-    report.add(line,
-               fmt::format("MASTER_ADDR={} is a different machine on each of the {} nodes: the ranks "
-                           "never meet.",
-                           value, facts.jobs.front().nodes()),
-               "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1)");
+    report.add(
+        line,
+        fmt::format("MASTER_ADDR={} is a different machine on each of the {} nodes: the ranks "
+                    "never meet.",
+                    value, facts.jobs.front().nodes()),
+        "export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1)");
   });
 }
 
@@ -286,17 +288,19 @@ void find_expanded_too_early(const Facts& facts, Report& report) {
     if (step.plan != nullptr && step.plan->ntasks == 1) continue;
     const std::string name = expanded_too_early(step.command->text);
     if (name.empty()) continue;
-    report.add(line_of(step),
-               fmt::format("${} is replaced before srun runs, so every task gets the batch script's "
-                           "value, 0.",
-                           name),
-               fmt::format("srun bash -c 'python train.py --rank ${}'      (single quotes)", name));
+    report.add(
+        line_of(step),
+        fmt::format("${} is replaced before srun runs, so every task gets the batch script's "
+                    "value, 0.",
+                    name),
+        fmt::format("srun bash -c 'python train.py --rank ${}'      (single quotes)", name));
   }
 }
 
 constexpr std::array<Entry, 11> kRules = {{
     {{"B401", Level::warning, "A launcher without srun runs on the first node only",
-      "A batch script runs on the first node. torchrun, python -m torch.distributed.* and accelerate "
+      "A batch script runs on the first node. torchrun, python -m torch.distributed.* and "
+      "accelerate "
       "start processes on the machine they run on; srun must start one of them on each node.",
       "#SBATCH --nodes=4\ntorchrun --nproc-per-node=4 train.py",
       "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=1\nsrun torchrun --nnodes=4 --nproc-per-node=4 "
@@ -314,22 +318,26 @@ constexpr std::array<Entry, 11> kRules = {{
       "#SBATCH --ntasks-per-node=1\nsrun torchrun --nproc-per-node=4 train.py"},
      find_launchers_multiplied},
     {{"B404", Level::warning, "mpirun inside srun",
-      "mpirun is a launcher like srun. One inside the other starts the ranks several times or waits "
+      "mpirun is a launcher like srun. One inside the other starts the ranks several times or "
+      "waits "
       "for CPUs that the outer step holds.",
       "srun mpirun -np 4 ./app", "srun --mpi=pmix -n 4 ./app"},
      find_nested_mpirun},
     {{"B405", Level::warning, "mpirun -np does not fit the job",
-      "mpirun finds as many slots as the job has tasks. More ranks are refused or share CPUs; fewer "
+      "mpirun finds as many slots as the job has tasks. More ranks are refused or share CPUs; "
+      "fewer "
       "leave some unused (a note).",
       "#SBATCH --ntasks=4\nmpirun -np 8 ./app", "#SBATCH --ntasks=8\nmpirun ./app"},
      find_mpirun_count},
     {{"B406", Level::warning, "A job is submitted from inside a job",
-      "sbatch in a batch script submits another job (a note: often wanted). salloc waits for a second "
+      "sbatch in a batch script submits another job (a note: often wanted). salloc waits for a "
+      "second "
       "allocation while the first one is held.",
       "salloc -n4 ./app", "srun -n4 ./app"},
      find_submission_inside},
     {{"B407", Level::warning, "torchrun starts another number of processes than there are GPUs",
-      "Processes beyond the visible GPUs fail with \"invalid device ordinal\"; fewer leave GPUs idle "
+      "Processes beyond the visible GPUs fail with \"invalid device ordinal\"; fewer leave GPUs "
+      "idle "
       "(a note).",
       "#SBATCH --gres=gpu:2\ntorchrun --nproc-per-node=4 train.py",
       "#SBATCH --gres=gpu:2\ntorchrun --nproc-per-node=2 train.py"},
@@ -359,6 +367,8 @@ constexpr std::array<Entry, 11> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> launcher_rules() { return kRules; }
+std::span<const Entry> launcher_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

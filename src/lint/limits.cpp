@@ -1,13 +1,11 @@
-// Rules about what the cluster has and allows: partitions, nodes, features, memory, CPUs, time.
+// Rules about sizes: time, memory, nodes and CPUs against what the cluster has and allows.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "lint/rule.h"
 #include "text/duration.h"
-#include "text/hostlist.h"
 #include "text/number.h"
 #include "text/size.h"
 #include "text/words.h"
@@ -16,115 +14,26 @@ namespace berth::lint {
 namespace {
 
 using cluster::Partition;
+using place::Verdict;
 using request::Opt;
 using request::Request;
-using place::Verdict;
 
-/// The partitions that exist among those asked for; the default one when none was.
-std::vector<const Partition*> partitions_of(const Facts& facts, const Request& request) {
-  std::vector<const Partition*> found;
-  if (facts.input.cluster == nullptr) return found;
-  for (const std::string& name : request.partitions) found.push_back(facts.input.cluster->find_partition(name));
-  if (request.partitions.empty()) found.push_back(facts.input.cluster->default_partition());
-  std::erase(found, nullptr);
-  return found;
-}
-
-bool never(const Job& job) { return job.plan != nullptr && job.plan->verdict == Verdict::never; }
-
-void find_unknown_partition(const Facts& facts, Report& report) {
-  if (facts.input.cluster == nullptr) return;
-  std::vector<std::string> known;
-  for (const Partition& each : facts.input.cluster->partitions) known.push_back(each.name);
-  for (const Job& job : facts.jobs) {
-    for (const std::string& name : job.request->partitions) {
-      if (facts.input.cluster->find_partition(name) != nullptr) continue;
-      const std::string near = text::nearest(name, known);
-      report.add(line_of(*job.request, Opt::partition),
-                 fmt::format("There is no partition {}. There are: {}.", name,
-                             fmt::join(known, ", ")),
-                 near.empty() ? "" : facts.as_directive("--partition=" + near));
-    }
-  }
-}
-
-/// The names in a constraint expression such as "[rack1*2&rack2*1]" or "a100|h100".
-std::vector<std::string> features_in(std::string_view expression) {
-  std::vector<std::string> names;
-  std::string name;
-  bool counting = false;  // after '*'
-  for (const char c : expression) {
-    if (std::string_view("&|[](),").find(c) != std::string_view::npos) {
-      if (!name.empty()) names.push_back(std::move(name));
-      name.clear();
-      counting = false;
-    } else if (c == '*') {
-      counting = true;
-    } else if (!counting) {
-      name += c;
-    }
-  }
-  if (!name.empty()) names.push_back(std::move(name));
-  return names;
-}
-
-void find_unknown_feature(const Facts& facts, Report& report) {
-  if (facts.input.cluster == nullptr) return;
-  std::vector<std::string> known;
-  for (const cluster::Node& node : facts.input.cluster->nodes) {
-    known.insert(known.end(), node.features.begin(), node.features.end());
-  }
-  std::ranges::sort(known);
-  const auto rest = std::ranges::unique(known);
-  known.erase(rest.begin(), rest.end());
-  for (const Job& job : facts.jobs) {
-    for (const std::string& name : features_in(job.request->constraint.value_or(""))) {
-      if (std::ranges::find(known, name) != known.end()) continue;
-      const std::string near = text::nearest(name, known);
-      report.add(line_of(*job.request, Opt::constraint),
-                 known.empty() ? fmt::format("No node has the feature {}, or any other.", name)
-                               : fmt::format("No node has the feature {}. There are: {}.", name,
-                                             shortened(fmt::format("{}", fmt::join(known, ", ")),
-                                                       200)),
-                 near.empty() ? "" : facts.as_directive("--constraint=" + near));
-    }
-  }
-}
-
-void find_unknown_node(const Facts& facts, Report& report) {
-  if (facts.input.cluster == nullptr) return;
-  std::vector<std::string> known;
-  for (const cluster::Node& node : facts.input.cluster->nodes) known.push_back(node.name);
-  for (const Job& job : facts.jobs) {
-    const auto usable = facts.candidates(*job.request);
-    for (const std::string& name : job.request->nodelist) {
-      const auto index = facts.input.cluster->find_node(name);
-      if (!index) {
-        const std::string near = text::nearest(name, known);
-        report.add(line_of(*job.request, Opt::nodelist), fmt::format("There is no node {}.", name),
-                   near.empty() ? "" : facts.as_directive("--nodelist=" + near));
-      } else if (std::ranges::find(usable, *index) == usable.end()) {
-        const auto partitions = partitions_of(facts, *job.request);
-        report.add(line_of(*job.request, Opt::nodelist),
-                   fmt::format("{} is not in partition {}.", name,
-                               partitions.empty() ? "?" : partitions.front()->name));
-      }
-    }
-  }
+bool never(const Job& job) {
+  return job.plan != nullptr && job.plan->verdict == Verdict::never;
 }
 
 void find_long_time(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     if (!job.request->time_limit) continue;
     const std::optional<std::uint32_t> asked = *job.request->time_limit;
-    const auto partitions = partitions_of(facts, *job.request);
+    const auto partitions = facts.partitions(*job.request);
     const bool over = std::ranges::all_of(partitions, [&](const Partition* each) {
       return each->max_time_minutes && (!asked || *asked > *each->max_time_minutes);
     });
     if (partitions.empty() || !over) continue;
     const Partition& partition = *partitions.front();
-    const bool refuses = facts.input.cluster->settings.enforce_part_limits !=
-                         cluster::EnforcePartLimits::no;
+    const bool refuses =
+        facts.input.cluster->settings.enforce_part_limits != cluster::EnforcePartLimits::no;
     const std::string limit = text::format_minutes(partition.max_time_minutes);
     report.add(line_of(*job.request, Opt::time),
                fmt::format("--time is {}; partition {} allows {}. The job {}.",
@@ -136,7 +45,7 @@ void find_long_time(const Facts& facts, Report& report) {
 
 void find_no_time(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
-    const auto partitions = partitions_of(facts, *job.request);
+    const auto partitions = facts.partitions(*job.request);
     if (job.request->time_limit || partitions.empty() ||
         job.request->command != request::Command::sbatch) {
       continue;
@@ -150,7 +59,7 @@ void find_no_time(const Facts& facts, Report& report) {
                                    text::format_minutes(given), partition.name)
                      : "No --time: the job has no limit, so it cannot start early in a gap before "
                        "larger jobs, and a hung one runs on.",
-               facts.as_directive("--time=HH:MM:SS"));
+               facts.as_directive("--time=04:00:00") + "      (your guess, and some more)");
   }
 }
 
@@ -197,7 +106,7 @@ void find_much_memory(const Facts& facts, Report& report) {
 
 void find_many_nodes(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
-    const auto partitions = partitions_of(facts, *job.request);
+    const auto partitions = facts.partitions(*job.request);
     if (!job.request->nodes || partitions.empty()) continue;
     const auto allows = [](const Partition* each) {
       const auto size = static_cast<std::uint32_t>(each->nodes.size());
@@ -220,12 +129,11 @@ void find_many_cpus(const Facts& facts, Report& report) {
     const Request& request = *job.request;
     if (!never(job) || facts.input.cluster == nullptr || request.overcommit) continue;
     const bool fixed = request.ntasks_per_node.has_value();
-    const std::uint64_t tasks =
-        fixed ? std::min<std::uint64_t>(*request.ntasks_per_node,
-                                        request.ntasks.value_or(UINT32_MAX))
-              : 1;
-    const std::uint64_t asked = std::max<std::uint64_t>(
-        tasks * request.cpus_per_task.value_or(1), request.mincpus.value_or(0));
+    const std::uint64_t tasks = fixed ? std::min<std::uint64_t>(*request.ntasks_per_node,
+                                                                request.ntasks.value_or(UINT32_MAX))
+                                      : 1;
+    const std::uint64_t asked = std::max<std::uint64_t>(tasks * request.cpus_per_task.value_or(1),
+                                                        request.mincpus.value_or(0));
     std::uint32_t most = 0;
     std::string name;
     for (const cluster::NodeIndex index : facts.candidates(request)) {
@@ -248,23 +156,10 @@ void find_many_cpus(const Facts& facts, Report& report) {
                                : "",
                            name, most),
                fixed || tasks == 0
-                   ? facts.as_directive(fmt::format("--ntasks-per-node={}",
-                                                    std::max<std::uint64_t>(
-                                                        1, most / request.cpus_per_task.value_or(1))))
+                   ? facts.as_directive(fmt::format(
+                         "--ntasks-per-node={}",
+                         std::max<std::uint64_t>(1, most / request.cpus_per_task.value_or(1))))
                    : facts.as_directive(fmt::format("--cpus-per-task={}", most)));
-  }
-}
-
-void find_closed_partition(const Facts& facts, Report& report) {
-  for (const Job& job : facts.jobs) {
-    const auto partitions = partitions_of(facts, *job.request);
-    const bool closed = std::ranges::all_of(partitions, [](const Partition* each) {
-      return each->state != cluster::PartitionState::up;
-    });
-    if (partitions.empty() || !closed) continue;
-    report.add(line_of(*job.request, Opt::partition),
-               fmt::format("Partition {} is not up: the job waits until an administrator opens it.",
-                           partitions.front()->name));
   }
 }
 
@@ -273,11 +168,12 @@ void find_large_array(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     const std::uint32_t most = facts.input.cluster->settings.max_array_size;
     if (!job.request->array_size || *job.request->array_size <= most) continue;
-    report.add(line_of(*job.request, Opt::array),
-               fmt::format("--array={} has {} elements; this cluster takes indices below {}. The job "
-                           "is refused.",
-                           job.request->array.value_or(""), *job.request->array_size, most),
-               facts.as_directive(fmt::format("--array=0-{}", most - 1)));
+    report.add(
+        line_of(*job.request, Opt::array),
+        fmt::format("--array={} has {} elements; this cluster takes indices below {}. The job "
+                    "is refused.",
+                    job.request->array.value_or(""), *job.request->array_size, most),
+        facts.as_directive(fmt::format("--array=0-{}", most - 1)));
   }
 }
 
@@ -334,7 +230,8 @@ void find_tiny_memory(const Facts& facts, Report& report) {
 
 void find_pending(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
-    if (job.plan == nullptr || job.plan->verdict != Verdict::pending || report.error_found()) continue;
+    if (job.plan == nullptr || job.plan->verdict != Verdict::pending || report.error_found())
+      continue;
     report.add(0, fmt::format("The job is accepted and stays pending: {}. {}",
                               job.plan->pending_reason, job.plan->reasons.nearest_miss));
   }
@@ -345,28 +242,18 @@ void find_refused_job(const Facts& facts, Report& report) {
     if (!never(job) || report.error_found()) continue;
     const std::string& miss = job.plan->reasons.nearest_miss;
     report.add(0,
-               fmt::format("It is refused: {}.{}{}", job.plan->error.what(), miss.empty() ? "" : " ",
-                           miss),
+               fmt::format("It is refused: {}.{}{}", job.plan->error.what(),
+                           miss.empty() ? "" : " ", miss),
                job.plan->error.hint);
   }
 }
 
-constexpr std::array<Entry, 15> kRules = {{
-    {{"B601", Level::error, "There is no such partition",
-      "The finding lists the partitions and names the most similar one.",
-      "#SBATCH --partition=gup", "#SBATCH --partition=gpu"},
-     find_unknown_partition},
-    {{"B602", Level::error, "No node has that feature",
-      "--constraint names features as slurm.conf gives them to nodes.",
-      "#SBATCH --constraint=nvlnk", "#SBATCH --constraint=nvlink"},
-     find_unknown_feature},
-    {{"B603", Level::error, "There is no such node, or not in this partition",
-      "--nodelist names nodes that must belong to the partition.", "#SBATCH --nodelist=gpu99", ""},
-     find_unknown_node},
+constexpr std::array<Entry, 11> kRules = {{
     {{"B604", Level::error, "The time limit is above that of the partition",
       "By default such a job is accepted and waits forever (PartitionTimeLimit); with "
       "EnforcePartLimits it is refused.",
-      "#SBATCH --partition=short\n#SBATCH --time=1-0", "#SBATCH --partition=short\n#SBATCH "
+      "#SBATCH --partition=short\n#SBATCH --time=1-0",
+      "#SBATCH --partition=short\n#SBATCH "
       "--time=2"},
      find_long_time},
     {{"B605", Level::note, "No time limit",
@@ -379,7 +266,8 @@ constexpr std::array<Entry, 15> kRules = {{
       "#SBATCH --mem=10T", "#SBATCH --mem=0"},
      find_much_memory},
     {{"B607", Level::error, "More nodes than the partition has",
-      "Such a job is accepted and waits forever (PartitionNodeLimit), or is refused where limits are "
+      "Such a job is accepted and waits forever (PartitionNodeLimit), or is refused where limits "
+      "are "
       "enforced.",
       "#SBATCH --nodes=1000", ""},
      find_many_nodes},
@@ -387,28 +275,26 @@ constexpr std::array<Entry, 15> kRules = {{
       "A task stays on one node, and --ntasks-per-node tasks must fit on one.",
       "#SBATCH --cpus-per-task=1000", ""},
      find_many_cpus},
-    {{"B609", Level::warning, "The partition is not up",
-      "A partition that is down, drained or inactive starts nothing.", "", ""},
-     find_closed_partition},
     {{"B610", Level::error, "The array is larger than the cluster takes",
       "MaxArraySize in slurm.conf is one more than the largest index.", "#SBATCH --array=1-100000",
       "#SBATCH --array=1-1000"},
      find_large_array},
     {{"B611", Level::note, "The job takes all memory of a node and leaves GPUs that nobody can use",
-      "Without --mem, and where the cluster has no default, a job gets all the memory of its nodes: "
+      "Without --mem, and where the cluster has no default, a job gets all the memory of its "
+      "nodes: "
       "no other job fits beside it.",
       "#SBATCH --gres=gpu:1", "#SBATCH --gres=gpu:1\n#SBATCH --mem=16G"},
      find_all_memory},
     {{"B612", Level::note, "--time=24:00 is 24 minutes",
-      "Two numbers are minutes and seconds; hours need three, or days-hours.", "#SBATCH --time=24:00",
-      "#SBATCH --time=24:00:00"},
+      "Two numbers are minutes and seconds; hours need three, or days-hours.",
+      "#SBATCH --time=24:00", "#SBATCH --time=24:00:00"},
      find_minutes_for_hours},
     {{"B613", Level::warning, "So little memory is hardly meant",
       "A number without a unit is in megabytes.", "#SBATCH --mem=64", "#SBATCH --mem=64G"},
      find_tiny_memory},
     {{"B698", Level::warning, "The job stays pending",
-      "Accepted, but a limit keeps it from starting, and no other rule had a better explanation.", "",
-      ""},
+      "Accepted, but a limit keeps it from starting, and no other rule had a better explanation.",
+      "", ""},
      find_pending},
     {{"B699", Level::error, "The request is refused",
       "No other rule had a better explanation: this is Slurm's message with the nearest miss.", "",
@@ -418,6 +304,8 @@ constexpr std::array<Entry, 15> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> limit_rules() { return kRules; }
+std::span<const Entry> limit_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

@@ -1,7 +1,9 @@
-// Classifies script lines. The rules of #SBATCH reading are those of spec options.md: only at
-// column 1, only before the first command, words split at blanks, quotes group, # ends the line.
+// Classifies script lines: a directive counts only at column 1 and only before the first command.
 #include "lint/lines.h"
 
+#include <algorithm>
+
+#include "request/directives.h"
 #include "text/words.h"
 
 namespace berth::lint {
@@ -10,44 +12,32 @@ namespace {
 constexpr std::string_view kMarker = "#SBATCH";
 constexpr std::size_t kMaxLine = 8192;  // longer lines are no directives anyone wrote by hand
 
-/// Splits the text of a directive into words and notices a # that cuts a word.
-void split_words(std::string_view text, Line& line) {
+/// Notices an unquoted # that cuts a word. How words are split is request's business.
+void find_cut(std::string_view text, Line& line) {
   std::string word;
-  bool inside = false;
   char quote = '\0';
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (quote != '\0') {
-      if (c == quote) {
-        quote = '\0';
-      } else {
-        word += c;
-      }
-      continue;
-    }
-    if (c == '#') {
-      if (inside && line.cut_off.empty()) {
-        line.cut_word = word;
-        line.cut_off = text.substr(i);
-      }
-      break;
-    }
-    if (c == '"' || c == '\'') {
-      quote = c;
-      inside = true;
-    } else if (c == '\\' && i + 1 < text.size()) {
+    const char next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (c == '\\' && (next == ' ' || next == '\t' || next == '"' || next == '\'')) {
       word += text[++i];
-      inside = true;
+    } else if (quote != '\0') {
+      quote = c == quote ? '\0' : quote;
+      word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      word += c;
     } else if (c == ' ' || c == '\t') {
-      if (inside) line.words.push_back(std::move(word));
       word.clear();
-      inside = false;
+    } else if (c == '#') {
+      if (word.empty()) return;
+      line.cut_word = word;
+      line.cut_off = text.substr(i);
+      return;
     } else {
       word += c;
-      inside = true;
     }
   }
-  if (inside) line.words.push_back(std::move(word));
 }
 
 /// What kind of lookalike a comment line is, and where its options begin.
@@ -88,6 +78,7 @@ std::string here_document(std::string_view line) {
 class Reader {
  public:
   Lines read(std::string_view script) {
+    const std::string_view whole = script;
     lines_.dos_breaks = script.find("\r\n") != std::string_view::npos;
     lines_.byte_order_mark = script.starts_with("\xEF\xBB\xBF");
     lines_.has_interpreter = script.starts_with("#!");
@@ -100,10 +91,23 @@ class Reader {
       ++number;
       if (line.size() <= kMaxLine) one(number, line);
     }
+    take_words(whole);
     return std::move(lines_);
   }
 
  private:
+  /// The words of the directives, as sbatch reads them; none when it refuses to.
+  void take_words(std::string_view script) {
+    std::vector<Message> warnings;
+    auto directives = request::find_directives(script, "", warnings);
+    if (!directives) return;
+    for (Line& line : lines_.marked) {
+      const auto at =
+          std::ranges::lower_bound(*directives, line.number, {}, &request::Directive::line);
+      if (at != directives->end() && at->line == line.number) line.words = at->words;
+    }
+  }
+
   void one(int number, std::string_view line) {
     if (!delimiter_.empty()) {
       if (text::trim(line) == delimiter_) delimiter_.clear();
@@ -143,7 +147,7 @@ class Reader {
     line.number = number;
     line.kind = kind;
     line.options = text::trim(options);
-    split_words(options, line);
+    if (kind == LineKind::directive) find_cut(options, line);
     lines_.marked.push_back(std::move(line));
   }
 
@@ -153,6 +157,8 @@ class Reader {
 
 }  // namespace
 
-Lines read_lines(std::string_view script) { return Reader().read(script); }
+Lines read_lines(std::string_view script) {
+  return Reader().read(script);
+}
 
 }  // namespace berth::lint

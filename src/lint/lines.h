@@ -20,12 +20,12 @@ enum class LineKind {
 
 /// A line that is a directive or looks like one (its first word begins with a dash).
 struct Line {
-  int number = 0;          // from 1
+  int number = 0;  // from 1
   LineKind kind = LineKind::directive;
-  std::string options;     // the text after the marker, trimmed
-  std::vector<std::string> words;  // as sbatch splits it
-  std::string cut_word;    // a word that an unquoted # cut short, as it was left over …
-  std::string cut_off;     // … and what was cut off
+  std::string options;             // the text after the marker, trimmed
+  std::vector<std::string> words;  // as sbatch splits it; of directives only
+  std::string cut_word;            // a word that an unquoted # cut short, as it was left over …
+  std::string cut_off;             // … and what was cut off
 };
 
 struct Lines {
@@ -33,8 +33,8 @@ struct Lines {
   std::optional<int> first_command;  // its line number
   std::string first_command_text;
   bool dos_breaks = false;
-  bool has_interpreter = false;      // begins with #!
-  bool byte_order_mark = false;      // begins with the three bytes of a UTF-8 mark
+  bool has_interpreter = false;  // begins with #!
+  bool byte_order_mark = false;  // begins with the three bytes of a UTF-8 mark
 };
 
 /// Linear in the size of the script; keeps at most kMaxMarked lines.

@@ -42,21 +42,23 @@ struct StepSeen {
   const script::Command* command = nullptr;
   const request::Request* request = nullptr;  // the srun as parsed inside the job; null: not an
                                               // srun, or its parsing failed
-  const place::StepPlan* plan = nullptr;      // null: not an srun, or it was not planned
-  const Error* error = nullptr;               // why its parsing failed
+  const place::StepPlan* plan = nullptr;      // null: not an srun, or it was not planned. A step
+                                              // that had to wait has verdict `waits`, or, planned
+                                          // again at its start, waits_for_steps of the first try
+  const Error* error = nullptr;  // why its parsing failed
 };
 
 struct Input {
-  std::string_view script;            // text of the batch script; "" for srun and salloc lines
-  std::string script_name;            // as the user named it, for hints; may be ""
-  std::vector<std::string> arguments; // options given to sbatch, srun or salloc itself
+  std::string_view script;               // text of the batch script; "" for srun and salloc lines
+  std::string script_name;               // as the user named it, for hints; may be ""
+  std::vector<std::string> arguments;    // options given to sbatch, srun or salloc itself
   const script::Script* read = nullptr;  // the launcher commands after expansion
   const std::vector<request::Request>* components = nullptr;  // null: parsing failed
   const Error* parse_error = nullptr;
   const cluster::Cluster* cluster = nullptr;
   const std::vector<place::JobPlan>* plans = nullptr;  // one for each component, same order
-  std::vector<StepSeen> steps;        // launcher commands in order of execution
-  request::Environment environment;   // of the caller
+  std::vector<StepSeen> steps;                         // launcher commands in order of execution
+  request::Environment environment;                    // of the caller
   /// Whether a directory exists where berth runs. Unset: not checked.
   std::function<bool(const std::string&)> directory_exists;
 };

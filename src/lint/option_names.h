@@ -23,8 +23,8 @@ struct RawOptions {
   std::optional<std::size_t> first_plain;  // the first word that is no option and no value
 };
 
-/// Reads words as getopt_long does: unique abbreviations, glued short options, "--name value".
-/// Does not stop at a plain word, because a directive line has none.
+/// Reads words as getopt_long does, but goes on after an unknown option and after a plain word,
+/// because messages want to know everything that stands on a line.
 RawOptions read_options(std::span<const std::string> words, request::Command command);
 
 /// "gpus-per-task" for Opt::gpus_per_task.

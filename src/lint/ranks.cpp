@@ -78,9 +78,9 @@ bool is_srun(const StepSeen& step) {
 std::optional<std::uint64_t> processes_of(const Facts& facts, const StepSeen& step) {
   if (is_srun(step)) {
     if (step.request == nullptr) return std::nullopt;
-    const std::optional<std::uint32_t> tasks =
-        step.plan != nullptr && step.plan->ntasks > 0 ? std::optional(step.plan->ntasks)
-                                                      : step.request->ntasks;
+    const std::optional<std::uint32_t> tasks = step.plan != nullptr && step.plan->ntasks > 0
+                                                   ? std::optional(step.plan->ntasks)
+                                                   : step.request->ntasks;
     if (!tasks) return std::nullopt;
     const auto torch = read_torch(step.request->argv);
     const std::size_t seen = step.plan != nullptr && !step.plan->tasks.empty()
@@ -102,15 +102,17 @@ std::optional<std::uint64_t> processes_of(const Facts& facts, const StepSeen& st
 
 bool ignores_gpus(const std::vector<std::string>& program) {
   constexpr std::array<std::string_view, 24> kTools = {
-      "hostname", "echo",  "mkdir", "cp",    "rsync", "mv",     "rm",       "date",
-      "env",      "printenv", "true", "false", "sleep", "ls",   "cat",      "pwd",
-      "touch",    "tar",   "unzip", "df",    "ulimit", "whoami", "numactl", "lscpu"};
+      "hostname", "echo",     "mkdir", "cp",    "rsync",  "mv",     "rm",      "date",
+      "env",      "printenv", "true",  "false", "sleep",  "ls",     "cat",     "pwd",
+      "touch",    "tar",      "unzip", "df",    "ulimit", "whoami", "numactl", "lscpu"};
   if (program.empty()) return false;
   const std::string_view name = script::base_name(program.front());
   return std::ranges::find(kTools, name) != kTools.end();
 }
 
-int line_of(const StepSeen& step) { return step.command == nullptr ? 0 : step.command->line; }
+int line_of(const StepSeen& step) {
+  return step.command == nullptr ? 0 : step.command->line;
+}
 
 std::string text_of(const StepSeen& step) {
   if (step.command != nullptr) return shortened(step.command->text);

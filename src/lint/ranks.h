@@ -12,8 +12,8 @@ namespace berth::lint {
 struct RanksOnNode {
   std::string node;
   std::vector<std::uint32_t> ranks;
-  Bits gpus;            // that the first of these ranks sees
-  bool same = true;     // every rank sees the same GPUs
+  Bits gpus;         // that the first of these ranks sees
+  bool same = true;  // every rank sees the same GPUs
 };
 
 /// Ranks of a planned srun, by node; empty when it was refused.

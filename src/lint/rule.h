@@ -22,8 +22,7 @@ class Report {
   /// At a lower level than the rule's own.
   void add(Level level, int line, std::string text, std::string hint = {}) {
     if (findings_->size() >= kMaxFindings) return;
-    findings_->push_back(
-        {std::string(rule_->code), level, line, std::move(text), std::move(hint)});
+    findings_->push_back({std::string(rule_->code), level, line, std::move(text), std::move(hint)});
   }
   /// Whether some rule before this one found an error (for the catch-all rules).
   [[nodiscard]] bool error_found() const;
@@ -38,13 +37,17 @@ struct Entry {
   void (*find)(const Facts&, Report&);
 };
 
-std::span<const Entry> gpu_name_rules();   // gpu_names.cpp   B101-B103, B109
-std::span<const Entry> gpu_rules();        // gpus.cpp        B104-B12x
-std::span<const Entry> directive_rules();  // directives.cpp  B2xx
-std::span<const Entry> task_rules();       // tasks.cpp       B3xx
-std::span<const Entry> launcher_rules();   // launchers.cpp   B4xx
-std::span<const Entry> step_rules();       // steps.cpp       B5xx
-std::span<const Entry> limit_rules();      // limits.cpp      B6xx
-std::span<const Entry> file_rules();       // files.cpp       B7xx
+// B1xx
+std::span<const Entry> gpu_name_rules();     // gpu_names.cpp
+std::span<const Entry> gpu_sharing_rules();  // gpu_sharing.cpp
+std::span<const Entry> gpu_binding_rules();  // gpu_binding.cpp
+// B2xx … B7xx
+std::span<const Entry> directive_rules();  // directives.cpp
+std::span<const Entry> task_rules();       // tasks.cpp
+std::span<const Entry> launcher_rules();   // launchers.cpp
+std::span<const Entry> step_rules();       // steps.cpp
+std::span<const Entry> place_rules();      // places.cpp
+std::span<const Entry> limit_rules();      // limits.cpp
+std::span<const Entry> file_rules();       // files.cpp
 
 }  // namespace berth::lint

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "lint/ranks.h"
 #include "lint/rule.h"
@@ -18,6 +19,23 @@ using script::Launcher;
 
 bool refused(const StepSeen& step) {
   return step.plan != nullptr && step.plan->verdict == place::StepVerdict::refused;
+}
+
+/// It could not start at once, whether or not its later start was planned too.
+bool waited(const StepSeen& step) {
+  return step.plan != nullptr &&
+         (step.plan->verdict == place::StepVerdict::waits || !step.plan->waits_for_steps.empty());
+}
+
+/// "2 (1 on each of its 2 nodes)".
+std::string cpus_of(const Job& job) {
+  const auto& nodes = job.plan->allocation.nodes;
+  const bool even = std::ranges::all_of(
+      nodes, [&](const auto& node) { return node.usable_cpus == nodes.front().usable_cpus; });
+  if (nodes.size() < 2) return fmt::format("{}", job.cpus());
+  return even ? fmt::format("{} ({} on each of its {} nodes)", job.cpus(),
+                            nodes.front().usable_cpus, nodes.size())
+              : fmt::format("{} on {} nodes", job.cpus(), nodes.size());
 }
 
 void find_too_many_cpus(const Facts& facts, Report& report) {
@@ -40,10 +58,9 @@ void find_too_many_cpus(const Facts& facts, Report& report) {
                                     : fmt::format("--ntasks={}", tasks));
     if (each > 1) hint += fmt::format(" --cpus-per-task={}", each);
     report.add(line_of(step),
-               fmt::format("{} needs {}{}, and the job has {}{}. srun fails: {}.", text_of(step),
+               fmt::format("{} needs {}{}, and the job has {}. srun fails: {}.", text_of(step),
                            count(tasks * each, "CPU"),
-                           each > 1 ? fmt::format(" ({} × {})", tasks, each) : "", job->cpus(),
-                           job->nodes() > 1 ? fmt::format(" on {} nodes", job->nodes()) : "",
+                           each > 1 ? fmt::format(" ({} × {})", tasks, each) : "", cpus_of(*job),
                            slurm_text(Code::too_many_cpus)),
                std::move(hint));
   }
@@ -58,8 +75,9 @@ void find_refused_step(const Facts& facts, Report& report) {
     std::string hint = error->hint;
     const std::string_view what = error->what();
     if (hint.empty() && what.find("--gpus-per-node and --gres=gpu") != std::string_view::npos) {
-      hint = "the job's --gpus-per-node is inherited:   srun --gpus-per-node=N …      (instead of "
-             "--gres=gpu:N)";
+      hint =
+          "the job's --gpus-per-node is inherited:   srun --gpus-per-node=N …      (instead of "
+          "--gres=gpu:N)";
     }
     report.add(line_of(step), fmt::format("{} fails: {}", text_of(step), what), std::move(hint));
   }
@@ -75,17 +93,17 @@ struct Causes {
 
 const StepSeen* find_step(const Facts& facts, std::uint32_t id) {
   const auto at = std::ranges::find_if(facts.input.steps, [&](const StepSeen& step) {
-    return step.plan != nullptr && step.plan->id == id &&
-           step.plan->verdict == place::StepVerdict::starts;
+    return step.plan != nullptr && step.plan->id == id && !refused(step);
   });
   return at == facts.input.steps.end() ? nullptr : &*at;
 }
 
 bool names_gpus(const Request& request) {
-  constexpr std::array<Opt, 6> kOptions = {Opt::gres,          Opt::gpus,
-                                           Opt::gpus_per_node, Opt::gpus_per_task,
-                                           Opt::gpus_per_socket, Opt::tres_per_task};
-  return std::ranges::any_of(kOptions, [&](Opt opt) { return request.given.on_command_line(opt); }) ||
+  constexpr std::array<Opt, 6> kOptions = {
+      Opt::gres,         Opt::gpus, Opt::gpus_per_node, Opt::gpus_per_task, Opt::gpus_per_socket,
+      Opt::tres_per_task};
+  return std::ranges::any_of(kOptions,
+                             [&](Opt opt) { return request.given.on_command_line(opt); }) ||
          request.gres_none;
 }
 
@@ -144,8 +162,8 @@ std::string own_share(const Facts& facts, const Job& job, const StepSeen& step,
   }
   if (causes.memory) {
     const std::size_t here = std::max<std::size_t>(1, (parts + job.nodes() - 1) / job.nodes());
-    srun += fmt::format(" --mem={}", text::format_mb(std::max<std::uint64_t>(
-                                         1, first.memory_mb / here)));
+    srun += fmt::format(" --mem={}",
+                        text::format_mb(std::max<std::uint64_t>(1, first.memory_mb / here)));
   }
   return srun + " … &";
 }
@@ -169,8 +187,7 @@ std::string causes_text(const Job& job, const Causes& causes) {
 template <class Fn>
 void each_needless_wait(const Facts& facts, Fn&& fn) {
   for (const StepSeen& step : facts.input.steps) {
-    if (step.command == nullptr || step.plan == nullptr || step.request == nullptr) continue;
-    if (step.plan->verdict != place::StepVerdict::waits) continue;
+    if (step.command == nullptr || step.request == nullptr || !waited(step)) continue;
     const Job* job = facts.job_of(step);
     if (job == nullptr || !job->placed()) continue;
     const Causes causes = causes_of(facts, *job, step);
@@ -181,16 +198,15 @@ void each_needless_wait(const Facts& facts, Fn&& fn) {
 void report_wait(const Facts& facts, const StepSeen& step, const Job& job, const Causes& causes,
                  Report& report) {
   std::size_t waiting = 0;
-  for (const StepSeen& other : facts.input.steps) {
-    if (other.plan != nullptr && other.plan->verdict == place::StepVerdict::waits) ++waiting;
-  }
-  report.add(line_of(step),
-             fmt::format("These steps run one after another: each takes {}{}. {} of them {} for the "
-                         "one before.",
-                         causes_text(job, causes),
-                         causes.cpus ? ", because nothing says it needs less" : "", waiting,
-                         waiting == 1 ? "waits" : "wait"),
-             own_share(facts, job, step, causes));
+  for (const StepSeen& other : facts.input.steps) waiting += waited(other) ? 1 : 0;
+  report.add(
+      line_of(step),
+      fmt::format("These steps run one after another: each takes {}{}. {} of them {} for the "
+                  "one before.",
+                  causes_text(job, causes),
+                  causes.cpus ? ", because nothing says it needs less" : "", waiting,
+                  waiting == 1 ? "waits" : "wait"),
+      own_share(facts, job, step, causes));
 }
 
 void find_serial_cpus(const Facts& facts, Report& report) {
@@ -231,54 +247,96 @@ bool starts_work(const script::Command& command) {
   return false;
 }
 
-void find_no_wait(const Facts& facts, Report& report) {
-  if (facts.input.read == nullptr || facts.input.read->truncated) return;
-  const script::Script& read = *facts.input.read;
-  const script::Command* left = nullptr;
-  std::size_t background = 0;
-  // Work in the foreground after it (a client of a server, say) also keeps the script alive.
-  for (const script::Event& event : read.events) {
-    if (event.kind != script::Event::Kind::run) {
-      left = nullptr;
-      background = 0;
-      continue;
-    }
-    const script::Command& command = read.commands[event.command];
-    const bool aside = command.background || command.chain != 0;
-    const bool is_wait = !command.words.empty() && command.words.front() == "wait";
-    if (is_wait || (!aside && starts_work(command))) {
-      left = nullptr;
-      background = 0;
-    } else if (aside && starts_work(command)) {
-      if (left == nullptr) left = &command;
-      ++background;
+/// Follows which chains of a script still run, to know those nobody waited for at its end.
+class Unwaited {
+ public:
+  explicit Unwaited(const script::Script& read) {
+    for (const script::Event& event : read.events) follow(read, event);
+  }
+  /// The first command of each chain that was still running.
+  [[nodiscard]] const std::map<std::size_t, const script::Command*>& left() const { return left_; }
+
+ private:
+  using Kind = script::Event::Kind;
+
+  void follow(const script::Script& read, const script::Event& event) {
+    switch (event.kind) {
+      case Kind::start:
+        for (const std::size_t chain : event.chains) parent_[chain] = event.chain;
+        return;
+      case Kind::wait_all:
+        for (const auto& [chain, parent] : parent_) {
+          if (parent == event.chain) settle(chain, event.chain);
+        }
+        return;
+      case Kind::wait_for:
+        if (event.chains.empty()) left_.clear();  // wait -n, most likely in a loop
+        for (const std::size_t chain : event.chains) settle(chain, event.chain);
+        return;
+      case Kind::run:
+        run(read.commands[event.command], event.chain);
+        return;
     }
   }
-  if (left == nullptr) return;
-  report.add(left->line,
-             fmt::format("{} in the background, and the script ends without waiting: the job ends "
-                         "with it, and {} killed.",
-                         background == 1 ? "A command runs"
-                                         : fmt::format("{} commands run", background),
-                         background == 1 ? "the command is" : "they are"),
-             "wait      (as the last line)");
+
+  void run(const script::Command& command, std::size_t chain) {
+    if (!starts_work(command)) return;
+    if (chain != 0) {
+      left_.try_emplace(chain, &command);
+    } else {
+      left_.clear();  // work in the foreground keeps the script alive: a client of a server, say
+    }
+  }
+
+  /// Somebody waits for `chain`: nothing is left of it, unless that one is in the background too.
+  void settle(std::size_t chain, std::size_t waiter) {
+    const auto at = left_.find(chain);
+    if (at == left_.end()) return;
+    if (waiter != 0) left_.try_emplace(waiter, at->second);
+    left_.erase(chain);
+  }
+
+  std::map<std::size_t, std::size_t> parent_;
+  std::map<std::size_t, const script::Command*> left_;
+};
+
+void find_no_wait(const Facts& facts, Report& report) {
+  if (facts.input.read == nullptr || facts.input.read->truncated) return;
+  const Unwaited unwaited(*facts.input.read);
+  if (unwaited.left().empty()) return;
+  const std::size_t background = unwaited.left().size();
+  int line = 0;
+  for (const auto& [chain, command] : unwaited.left()) {
+    if (line == 0 || command->line < line) line = command->line;
+  }
+  report.add(
+      line,
+      fmt::format("{} in the background, and the script ends without waiting: the job ends "
+                  "with it, and {} killed.",
+                  background == 1 ? "A command runs" : fmt::format("{} commands run", background),
+                  background == 1 ? "the command is" : "they are"),
+      "wait      (as the last line)");
 }
 
 constexpr std::array<Entry, 6> kRules = {{
     {{"B501", Level::error, "A step needs more CPUs than the job has",
-      "A step runs inside what the job was given. Tasks × CPUs per task beyond that is refused with "
+      "A step runs inside what the job was given. Tasks × CPUs per task beyond that is refused "
+      "with "
       "\"More processors requested than permitted\".",
-      "#SBATCH --nodes=2\nsrun -n 4 ./app", "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\nsrun "
+      "#SBATCH --nodes=2\nsrun -n 4 ./app",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\nsrun "
       "./app"},
      find_too_many_cpus},
     {{"B502", Level::error, "srun refuses this step",
-      "The step asks for something the job does not have, or its options contradict what it inherits "
+      "The step asks for something the job does not have, or its options contradict what it "
+      "inherits "
       "from the job.",
       "#SBATCH --gpus-per-node=4\nsrun --gres=gpu:1 ./app",
       "#SBATCH --gpus-per-node=4\nsrun --gpus-per-node=1 ./app"},
      find_refused_step},
     {{"B503", Level::warning, "Steps in the background run one after another",
-      "A step without --exact takes all CPUs of the job on its nodes (and, unless told otherwise, its "
+      "A step without --exact takes all CPUs of the job on its nodes (and, unless told otherwise, "
+      "its "
       "GPUs and memory), so the next one waits until it has ended. Say what each step needs.",
       "#SBATCH --ntasks=4\n#SBATCH --gres=gpu:4\nsrun -n1 ./a &\nsrun -n1 ./b &\nwait",
       "#SBATCH --ntasks=4\n#SBATCH --gres=gpu:4\nsrun --exact -n1 --gres=gpu:1 ./a &\n"
@@ -289,7 +347,8 @@ constexpr std::array<Entry, 6> kRules = {{
       "srun -n1 ./a &\nsrun -n1 ./b &", "srun -n1 ./a &\nsrun -n1 ./b &\nwait"},
      find_no_wait},
     {{"B505", Level::warning, "Each step inherits all the memory of the job",
-      "--mem of the job is handed to every srun through SLURM_MEM_PER_NODE: the first step holds all "
+      "--mem of the job is handed to every srun through SLURM_MEM_PER_NODE: the first step holds "
+      "all "
       "of it and the others wait. Give each step its own --mem, or use --mem-per-cpu in the job.",
       "#SBATCH --ntasks=4\n#SBATCH --mem=64G\nsrun --exact -n1 ./a &\nsrun --exact -n1 ./b &\nwait",
       "srun --exact -n1 --mem=16G ./a &"},
@@ -303,6 +362,8 @@ constexpr std::array<Entry, 6> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> step_rules() { return kRules; }
+std::span<const Entry> step_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

@@ -22,14 +22,14 @@ void find_tasks_against_product(const Facts& facts, Report& report) {
     if (request.nodes->min != request.nodes->max) continue;
     const std::uint64_t product = std::uint64_t{request.nodes->min} * *request.ntasks_per_node;
     if (*request.ntasks == product) continue;
-    report.add(line_of(request, Opt::ntasks),
-               fmt::format("--ntasks={} counts, and --ntasks-per-node={} is only a limit: {} on {} "
-                           "nodes, not {} × {} = {}.",
-                           *request.ntasks, *request.ntasks_per_node,
-                           count(*request.ntasks, "task"), request.nodes->min, request.nodes->min,
-                           *request.ntasks_per_node, product),
-               fmt::format("{} (or leave --ntasks out)",
-                           facts.as_directive(fmt::format("--ntasks={}", product))));
+    report.add(
+        line_of(request, Opt::ntasks),
+        fmt::format("--ntasks={} counts, and --ntasks-per-node={} is only a limit: {} on {} "
+                    "nodes, not {} × {} = {}.",
+                    *request.ntasks, *request.ntasks_per_node, count(*request.ntasks, "task"),
+                    request.nodes->min, request.nodes->min, *request.ntasks_per_node, product),
+        fmt::format("{} (or leave --ntasks out)",
+                    facts.as_directive(fmt::format("--ntasks={}", product))));
   }
 }
 
@@ -37,11 +37,11 @@ void find_fewer_tasks_than_nodes(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     const Request& request = *job.request;
     if (!request.ntasks || !request.nodes || *request.ntasks >= request.nodes->min) continue;
-    report.add(line_of(request, Opt::ntasks),
-               fmt::format("{} cannot use {} nodes: the job gets {}.",
-                           count(*request.ntasks, "task"), request.nodes->min,
-                           count(*request.ntasks, "node")),
-               facts.as_directive(fmt::format("--ntasks={}", request.nodes->min)));
+    report.add(
+        line_of(request, Opt::ntasks),
+        fmt::format("{} cannot use {} nodes: the job gets {}.", count(*request.ntasks, "task"),
+                    request.nodes->min, count(*request.ntasks, "node")),
+        facts.as_directive(fmt::format("--ntasks={}", request.nodes->min)));
   }
 }
 
@@ -54,13 +54,12 @@ void find_uneven_tasks(const Facts& facts, Report& report) {
     if (!job.placed() || job.nodes() < 2 || *request.ntasks % job.nodes() != 0) continue;
     const std::vector<std::uint32_t> slots = mpirun_slots(facts, job);
     if (slots.size() < 2 || std::ranges::min(slots) == std::ranges::max(slots)) continue;
-    report.add(line_of(request, Opt::ntasks),
-               fmt::format("{} on {} nodes are not shared out evenly: {} on {}, {} on {}.",
-                           count(*request.ntasks, "task"), job.nodes(), slots.front(),
-                           facts.node_name(job, 0), slots.back(),
-                           facts.node_name(job, slots.size() - 1)),
-               facts.as_directive(
-                   fmt::format("--ntasks-per-node={}", *request.ntasks / job.nodes())));
+    report.add(
+        line_of(request, Opt::ntasks),
+        fmt::format("{} on {} nodes are not shared out evenly: {} on {}, {} on {}.",
+                    count(*request.ntasks, "task"), job.nodes(), slots.front(),
+                    facts.node_name(job, 0), slots.back(), facts.node_name(job, slots.size() - 1)),
+        facts.as_directive(fmt::format("--ntasks-per-node={}", *request.ntasks / job.nodes())));
   }
 }
 
@@ -89,12 +88,12 @@ void find_few_cpus(const Facts& facts, Report& report) {
     if (gpu == nullptr || share.gpus().empty() || share.cpus > share.gpus().count()) continue;
     const std::uint64_t fair = node.cpus() / std::max<std::uint64_t>(1, gpu->total());
     if (fair <= 1) continue;
-    report.add(0,
-               fmt::format("The job has {} for {} on {}, where {} CPUs would be a GPU's share. Data "
-                           "loaders need some.",
-                           count(share.cpus, "CPU"), count(share.gpus().count(), "GPU"), node.name,
-                           fair),
-               facts.as_directive(fmt::format("--cpus-per-gpu={}", fair)));
+    report.add(
+        0,
+        fmt::format("The job has {} for {} on {}, where {} CPUs would be a GPU's share. Data "
+                    "loaders need some.",
+                    count(share.cpus, "CPU"), count(share.gpus().count(), "GPU"), node.name, fair),
+        facts.as_directive(fmt::format("--cpus-per-gpu={}", fair)));
   }
 }
 
@@ -111,9 +110,9 @@ void find_too_many_threads(const Facts& facts, Report& report) {
   if (facts.jobs.empty() || !facts.jobs.front().placed()) return;
   const Job& job = facts.jobs.front();
   const std::uint32_t tasks = std::max<std::uint32_t>(1, job.plan->allocation.nodes.front().tasks);
-  const std::uint64_t cpus = std::max<std::uint64_t>(
-      job.request->cpus_per_task.value_or(1),
-      job.plan->allocation.nodes.front().usable_cpus / tasks);
+  const std::uint64_t cpus =
+      std::max<std::uint64_t>(job.request->cpus_per_task.value_or(1),
+                              job.plan->allocation.nodes.front().usable_cpus / tasks);
   std::string_view rest = facts.input.script;
   for (int number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
@@ -159,6 +158,8 @@ constexpr std::array<Entry, 5> kRules = {{
 
 }  // namespace
 
-std::span<const Entry> task_rules() { return kRules; }
+std::span<const Entry> task_rules() {
+  return kRules;
+}
 
 }  // namespace berth::lint

@@ -1,0 +1,317 @@
+// Rules about how many GPUs there are for how many tasks: sharing by accident, totals read wrongly.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "lint/ranks.h"
+#include "lint/rule.h"
+
+namespace berth::lint {
+namespace {
+
+using request::Opt;
+using request::Request;
+using script::Launcher;
+
+/// The GPU option that decides for a step: its own, else the job's.
+struct GpuSource {
+  std::string option;  // "--gres=gpu:4"
+  int line = 0;
+  Opt opt = Opt::gres;
+};
+
+std::optional<GpuSource> gpu_source(const Facts& facts, const StepSeen& step) {
+  if (step.request != nullptr && step.command != nullptr) {
+    const auto own = gpu_option(*step.request);
+    if (own && step.request->given.on_command_line(*own)) {
+      return GpuSource{spelled(*step.request, *own), line_of(step), *own};
+    }
+  }
+  const Job* job = facts.job_of(step);
+  if (job == nullptr) return std::nullopt;
+  const auto opt = gpu_option(*job->request);
+  if (!opt) return std::nullopt;
+  const int line = line_of(*job->request, *opt);
+  return GpuSource{spelled(*job->request, *opt), line != 0 ? line : line_of(step), *opt};
+}
+
+/// Ranks of a step that nothing binds and that share a node; {} when all is well.
+std::vector<RanksOnNode> unbound_ranks(const Facts& facts, const StepSeen& step) {
+  std::vector<RanksOnNode> ranks;
+  if (is_srun(step) && step.plan != nullptr && step.request != nullptr) {
+    if (step.plan->gpu_bind) return {};
+    if (read_torch(step.request->argv) || ignores_gpus(bare_program(step.request->argv))) return {};
+    ranks = ranks_of_step(facts, *step.plan);
+  } else if (is_launcher(step, Launcher::mpirun) && facts.job_of(step) != nullptr) {
+    // A wrapper that reads the local rank chooses its GPU itself.
+    if (step.command->text.find("LOCAL_RANK") != std::string::npos) return {};
+    ranks = ranks_of_mpirun(facts, *facts.job_of(step), *step.command);
+  }
+  std::erase_if(ranks, [](const RanksOnNode& here) {
+    return here.ranks.size() < 2 || here.gpus.empty() || !here.same;
+  });
+  return ranks;
+}
+
+std::size_t ranks_in(const std::vector<RanksOnNode>& nodes) {
+  std::size_t sum = 0;
+  for (const auto& here : nodes) sum += here.ranks.size();
+  return sum;
+}
+
+std::size_t gpus_in_nodes(const std::vector<RanksOnNode>& nodes) {
+  std::size_t sum = 0;
+  for (const auto& here : nodes) sum += here.gpus.count();
+  return sum;
+}
+
+/// "ranks 0 and 1 (and 2 and 3) will both use GPU 0".
+std::string who_collides(const Facts& facts, const std::vector<RanksOnNode>& nodes) {
+  const RanksOnNode& first = nodes.front();
+  std::string others;
+  if (nodes.size() == 2) {
+    others = fmt::format(" (and {})", listed(nodes[1].ranks));
+  } else if (nodes.size() > 2) {
+    others = fmt::format(" (and so on, on {} more nodes)", nodes.size() - 1);
+  }
+  const bool renumbered = facts.input.cluster->settings.constrain_devices;
+  return fmt::format("ranks {}{} will {} use GPU {}", listed(first.ranks), others,
+                     first.ranks.size() == 2 ? "both" : "all", renumbered ? 0 : first.gpus.next());
+}
+
+/// The program of an mpirun line, to be shown in a hint.
+std::string program_of(const StepSeen& step) {
+  const std::vector<std::string> words = launcher_words(step);
+  const std::vector<std::string> program = mpirun_program(words);
+  const bool quoted = std::ranges::any_of(
+      program, [](const std::string& word) { return word.find(' ') != std::string::npos; });
+  if (program.empty() || quoted) return "./app";
+  return shortened(fmt::format("{}", fmt::join(program, " ")), 40);
+}
+
+std::string sharing_hint(const Facts& facts, const StepSeen& step, const GpuSource& source,
+                         const std::vector<RanksOnNode>& nodes) {
+  const std::size_t tasks = nodes.front().ranks.size();
+  const std::size_t gpus = nodes.front().gpus.count();
+  const std::size_t all = ranks_in(nodes);
+  const bool own = step.command != nullptr && source.line == line_of(step) && is_srun(step) &&
+                   step.request->given.on_command_line(source.opt);
+  const std::string option = "--gpus-per-task=1";
+  const std::string line = own ? "srun " + option : facts.as_directive(option);
+  const std::string change = fmt::format("(instead of {}; {} instead of {})", source.option,
+                                         count(all, "GPU"), gpus_in_nodes(nodes));
+  if (!is_srun(step)) {
+    return fmt::format(
+        "one GPU for each rank:   {}  and  srun --mpi=pmix {}      {}\n"
+        "or keep mpirun and choose:   mpirun -np {} bash -c 'CUDA_VISIBLE_DEVICES="
+        "$OMPI_COMM_WORLD_LOCAL_RANK exec {}'",
+        line, program_of(step), change, all, program_of(step));
+  }
+  std::string hint = fmt::format("one GPU for each task:   {}      {}", line, change);
+  if (tasks > gpus) {
+    hint += fmt::format("\n{} for each GPU, on purpose:   srun --gpu-bind=single:{} …",
+                        count((tasks + gpus - 1) / gpus, "task"), (tasks + gpus - 1) / gpus);
+  } else if (gpus % tasks == 0) {
+    hint += fmt::format("\nall of them:   {}",
+                        own ? fmt::format("srun --gpus-per-task={}", gpus / tasks)
+                            : facts.as_directive(fmt::format("--gpus-per-task={}", gpus / tasks)));
+  }
+  return hint;
+}
+
+void find_shared(const Facts& facts, Report& report) {
+  for (const StepSeen& step : facts.input.steps) {
+    auto nodes = unbound_ranks(facts, step);
+    std::erase_if(nodes, [](const auto& n) { return n.ranks.size() == n.gpus.count(); });
+    const auto source = gpu_source(facts, step);
+    if (nodes.empty() || !source || facts.input.cluster == nullptr) continue;
+    const std::size_t tasks = nodes.front().ranks.size();
+    const std::size_t gpus = nodes.front().gpus.count();
+    const bool per_node = source->opt == Opt::gres || source->opt == Opt::gpus_per_node;
+    std::string text = fmt::format(
+        "{} {}every {} sees {}: {}", source->option,
+        per_node ? "is per node, and " : "binds nothing: ", is_srun(step) ? "task" : "rank",
+        gpus == 1 ? "the one GPU there" : fmt::format("all {} GPUs", gpus),
+        who_collides(facts, nodes));
+    if (gpus > 1) {
+      text += tasks < gpus
+                  ? fmt::format("; {} on each node would stay idle", count(gpus - 1, "GPU"))
+                  : fmt::format("; there are {} tasks for {} GPUs", tasks, gpus);
+    }
+    report.add(source->line, text + ".", sharing_hint(facts, step, *source, nodes));
+  }
+}
+
+void find_choice_left_to_program(const Facts& facts, Report& report) {
+  for (const StepSeen& step : facts.input.steps) {
+    auto nodes = unbound_ranks(facts, step);
+    std::erase_if(nodes, [](const auto& n) {
+      return n.ranks.size() != n.gpus.count() || n.gpus.count() < 2;
+    });
+    if (nodes.empty()) continue;
+    const bool srun = is_srun(step);
+    report.add(line_of(step),
+               fmt::format("Each of the {} {} on a node sees all {} GPUs. The program must take "
+                           "number {} itself, or all of them use the first.",
+                           nodes.front().ranks.size(), srun ? "tasks" : "ranks",
+                           nodes.front().gpus.count(),
+                           srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK"),
+               srun ? "when it does not:   srun --gpu-bind=single:1 …" : "");
+  }
+}
+
+void find_read_as_total(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const std::uint64_t each = gpus_in(job.request->gres_per_node);
+    const std::size_t nodes = job.nodes();
+    if (nodes < 2 || each < 2 || !job.request->gres_per_job.empty()) continue;
+    std::uint64_t processes = 0;
+    for (const StepSeen& step : facts.input.steps) {
+      if (facts.job_of(step) == &job) {
+        processes = std::max(processes, processes_of(facts, step).value_or(0));
+      }
+    }
+    // One process for each node may well drive all its GPUs; more than that, and no more than one
+    // node's GPUs, is the mark of a count that was meant for the whole job.
+    if (processes <= nodes || processes > each) continue;
+    const Opt opt = job.request->given.has(Opt::gres) ? Opt::gres : Opt::gpus_per_node;
+    report.add(line_of(*job.request, opt),
+               fmt::format("{} counts on each node: {} nodes × {} = {} GPUs, for {}.",
+                           spelled(*job.request, opt), nodes, each, nodes * each,
+                           count(processes, "process")),
+               fmt::format("{} GPUs in all:   {}", processes,
+                           processes % nodes == 0
+                               ? facts.as_directive(fmt::format("--{}={}{}", long_name(opt),
+                                                                opt == Opt::gres ? "gpu:" : "",
+                                                                processes / nodes))
+                               : facts.as_directive(fmt::format("--gpus={}", processes))));
+  }
+}
+
+void find_per_task_under_mpirun(const Facts& facts, Report& report) {
+  for (const StepSeen& step : facts.input.steps) {
+    const Job* job = facts.job_of(step);
+    if (!is_launcher(step, Launcher::mpirun) || job == nullptr) continue;
+    const std::uint64_t per_task = gpus_in(job->request->gres_per_task);
+    const bool other =
+        gpus_in(job->request->gres_per_node) + gpus_in(job->request->gres_per_job) > 0;
+    if (per_task == 0) continue;
+    const Opt opt =
+        job->request->given.has(Opt::gpus_per_task) ? Opt::gpus_per_task : Opt::tres_per_task;
+    const std::string what =
+        other
+            ? "every rank sees all GPUs of its node"
+            : "its ranks get no CUDA_VISIBLE_DEVICES at all, and all ranks of a node use the first "
+              "GPU of the machine, whoever it belongs to";
+    const std::size_t gpus = job->gpus_on(0);
+    report.add(
+        line_of(step),
+        fmt::format("mpirun does not know {}: {}.", spelled(*job->request, opt), what),
+        fmt::format("let srun start the ranks:   srun --mpi=pmix {}\n"
+                    "or keep mpirun with {} and choose the GPU by "
+                    "OMPI_COMM_WORLD_LOCAL_RANK",
+                    program_of(step),
+                    facts.as_directive(fmt::format("--gres=gpu:{}", gpus > 0 ? gpus : per_task))));
+  }
+}
+
+void find_uneven_split(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const std::uint64_t asked = gpus_in(job.request->gres_per_job);
+    const bool only_total = gpus_in(job.request->gres_per_node) == 0 &&
+                            gpus_in(job.request->gres_per_task) == 0 &&
+                            !job.request->ntasks_per_gpu;
+    if (asked == 0 || !only_total || !job.placed() || job.nodes() < 2) continue;
+    std::vector<std::uint32_t> counts;
+    for (std::size_t i = 0; i < job.nodes(); ++i) {
+      counts.push_back(static_cast<std::uint32_t>(job.gpus_on(i)));
+    }
+    const auto [least, most] = std::ranges::minmax(counts);
+    if (least == most || asked % job.nodes() != 0) continue;
+    std::string sum;
+    for (std::size_t i = 0; i < std::min<std::size_t>(counts.size(), 8); ++i) {
+      sum += fmt::format("{}{} on {}", i == 0 ? "" : ", ", counts[i], facts.node_name(job, i));
+    }
+    if (counts.size() > 8) sum += ", …";
+    report.add(line_of(*job.request, Opt::gpus),
+               fmt::format("{} over {} nodes is not shared out evenly: {}.",
+                           spelled(*job.request, Opt::gpus), job.nodes(), sum),
+               facts.as_directive(fmt::format("--gpus-per-node={}", asked / job.nodes())) +
+                   "      (instead of --gpus)");
+  }
+}
+
+void find_total_read_as_per_node(const Facts& facts, Report& report) {
+  for (const Job& job : facts.jobs) {
+    const std::uint64_t asked = gpus_in(job.request->gres_per_job);
+    const bool only_total =
+        gpus_in(job.request->gres_per_node) == 0 && gpus_in(job.request->gres_per_task) == 0;
+    if (asked < 2 || !only_total || job.nodes() < 2) continue;
+    if (job.request->ntasks_per_node != asked) continue;
+    report.add(
+        line_of(*job.request, Opt::gpus),
+        fmt::format("{} is the total of the job: {} nodes share {} GPUs, but {} tasks run on "
+                    "each node.",
+                    spelled(*job.request, Opt::gpus), job.nodes(), asked, asked),
+        facts.as_directive(fmt::format("--gpus-per-node={}", asked)) +
+            fmt::format("      ({} GPUs in all)", asked * job.nodes()));
+  }
+}
+
+constexpr std::array<Entry, 6> kRules = {{
+    {{"B104", Level::warning, "Tasks of a node see the same GPUs and will use the same one",
+      "--gres, --gpus and --gpus-per-node give the GPUs to the job. They bind nothing: every task "
+      "of a node sees all of them, in the same order, and a program that takes \"the first GPU\" "
+      "takes the same one in every task. Give each task its own GPUs with --gpus-per-task, or bind "
+      "with --gpu-bind. A step that says --gpu-bind=none is left alone.",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n#SBATCH --gres=gpu:4\nsrun python train.py",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n#SBATCH --gpus-per-task=1\nsrun python "
+      "train.py"},
+     find_shared},
+    {{"B105", Level::warning, "--gres counts on each node, not for the whole job",
+      "A job of N nodes with --gres=gpu:C holds N × C GPUs. When no more processes are started "
+      "than "
+      "one node has GPUs, the count was probably meant as a total.",
+      "#SBATCH --nodes=2\n#SBATCH --gres=gpu:4\nsrun -n 4 python train.py",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=2\n#SBATCH --gres=gpu:2\nsrun python train.py"},
+     find_read_as_total},
+    {{"B106", Level::note, "The program must choose its GPU",
+      "As many tasks on a node as GPUs, and nothing bound: each task sees all of them. That is "
+      "what "
+      "JAX and most PyTorch scripts expect (device number = SLURM_LOCALID); a program that does "
+      "not "
+      "choose uses the first GPU in every task.",
+      "#SBATCH --ntasks-per-node=4\n#SBATCH --gres=gpu:4\nsrun ./solver",
+      "srun --gpu-bind=single:1 ./solver"},
+     find_choice_left_to_program},
+    {{"B107", Level::warning, "mpirun does not know --gpus-per-task",
+      "GPUs by task are handed out when srun starts a task. mpirun starts its ranks itself, "
+      "through "
+      "one daemon a node that is given no GPU variable. Start the ranks with srun, or ask for GPUs "
+      "by node and choose by local rank.",
+      "#SBATCH --gpus-per-task=1\nmpirun -np 4 ./app",
+      "#SBATCH --gpus-per-task=1\nsrun --mpi=pmix "
+      "./app"},
+     find_per_task_under_mpirun},
+    {{"B108", Level::warning, "--gpus is not shared out evenly",
+      "--gpus is a total. With several nodes the first ones take as many as they can and leave one "
+      "for each later node: 4 GPUs on 2 nodes become 3 and 1.",
+      "#SBATCH --nodes=2\n#SBATCH --gpus=4", "#SBATCH --nodes=2\n#SBATCH --gpus-per-node=2"},
+     find_uneven_split},
+    {{"B113", Level::warning, "--gpus is the total of the job, not of a node",
+      "The same number in --gpus and --ntasks-per-node of a job with several nodes looks like a "
+      "count meant for each node.",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus=4",
+      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=4"},
+     find_total_read_as_per_node},
+}};
+
+}  // namespace
+
+std::span<const Entry> gpu_sharing_rules() {
+  return kRules;
+}
+
+}  // namespace berth::lint
