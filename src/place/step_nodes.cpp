@@ -21,6 +21,7 @@ class NodeChooser {
               std::uint32_t count)
       : ask_(ask), rooms_(rooms), rotation_(rotation), allowed_(rooms.size(), true), count_(count) {
     for (std::size_t i = 0; i < rooms.size(); ++i) allowed_[i] = rooms[i].candidate();
+    for (const std::size_t p : ask.barred) allowed_[p] = false;
   }
 
   Result<NodeChoice> choose() {
@@ -54,9 +55,9 @@ class NodeChooser {
         rooms_, [&](const StepRoom& room) { return job_cpus_on(room) == cpus; });
     if (!equal || cpus == 0) return {};
     const std::uint64_t least = std::max<std::uint64_t>(ceil_div(wanted(), cpus), 1);
-    const std::uint64_t most = ask_.pack_shrinks ? rooms_.size() : count_;
+    const std::uint64_t most = ask_.fewest_nodes ? rooms_.size() : count_;
     if (least > most) return fail(Code::too_many_cpus, {});
-    if (ask_.pack_shrinks) count_ = static_cast<std::uint32_t>(least);
+    if (ask_.fewest_nodes) count_ = static_cast<std::uint32_t>(least);
     return {};
   }
 
@@ -189,7 +190,7 @@ Result<NodeChoice> choose_nodes(const StepAsk& ask, std::span<const StepRoom> ro
                                 std::size_t rotation) {
   const std::size_t start = rooms.empty() ? 0 : rotation % rooms.size();
   Result<NodeChoice> choice = NodeChooser(ask, rooms, start, ask.max_nodes).choose();
-  if (ask.pack_shrinks) return choice;
+  if (ask.fewest_nodes) return choice;
   // A range (-N2-4) is met with as many nodes as can be had.
   for (std::uint32_t count = ask.max_nodes; !choice && count > std::max(ask.min_nodes, 1U);) {
     choice = NodeChooser(ask, rooms, start, --count).choose();

@@ -159,7 +159,7 @@ class AskMaker {
   }
 
   void node_count() {
-    nodes_given_ = srun_.given.on_command_line(Opt::nodes);
+    ask_.nodes_given = srun_.given.on_command_line(Opt::nodes);
     ask_.min_nodes = ask_.max_nodes = job_nodes_;
     if (srun_.nodes) {
       ask_.min_nodes = srun_.nodes->min;
@@ -168,8 +168,8 @@ class AskMaker {
     if (arbitrary()) {
       ask_.min_nodes = ask_.max_nodes = static_cast<std::uint32_t>(ask_.listed.size());
     }
-    if (ask_.layout.pack && !nodes_given_) {
-      ask_.pack_shrinks = true;
+    if (ask_.layout.pack && !ask_.nodes_given) {
+      ask_.fewest_nodes = true;
       ask_.min_nodes = 1;
     }
     if (ask_.max_nodes > ask_.min_nodes) {
@@ -188,7 +188,7 @@ class AskMaker {
   void task_count() {
     const auto per_node = srun_.ntasks_per_node;
     ask_.tasks = srun_.ntasks;
-    if (srun_.given.from_environment(Opt::ntasks) && nodes_given_ && per_node) ask_.tasks.reset();
+    if (srun_.given.from_environment(Opt::ntasks) && ask_.nodes_given && per_node) ask_.tasks.reset();
     if (ask_.tasks) return;
     if (arbitrary()) {
       set_tasks(ask_.layout.positions.size());
@@ -257,7 +257,7 @@ class AskMaker {
     return fail(Code::invalid_node_count,
                 fmt::format("--relative and {} option incompatible with count of allocated nodes "
                             "({}+{}>{})",
-                            nodes_given_ ? "--nodes" : "SLURM_JOB_NUM_NODES", *srun_.relative,
+                            ask_.nodes_given ? "--nodes" : "SLURM_JOB_NUM_NODES", *srun_.relative,
                             ask_.min_nodes, job_nodes_));
   }
 
@@ -328,7 +328,6 @@ class AskMaker {
   const Request& srun_;
   std::vector<Message>& warnings_;
   std::uint32_t job_nodes_;
-  bool nodes_given_ = false;
   std::set<std::size_t> excluded_;
   StepAsk ask_;
 };

@@ -63,12 +63,14 @@ struct StepAsk {
   std::string tres_per_task;                // SLURM_TRES_PER_TASK of the tasks
 
   LayoutAsk layout;
-  bool pack_shrinks = false;           // pack without -N: as few nodes as hold the tasks
+  bool fewest_nodes = false;           // pack without -N: as few nodes as hold the tasks
+  bool nodes_given = false;            // -N on the command line
   bool distribution_given = false;
   std::string distribution;            // SLURM_DISTRIBUTION, "" = not set
   CpuBindAsk cpu_bind;
 
   std::vector<std::size_t> listed;     // positions in the job that must be used
+  std::vector<std::size_t> barred;     // taken by earlier components of the same step
   std::optional<std::size_t> relative; // -r
 
   /// CPUs of a task for counting (c, 1 when not given).
