@@ -59,6 +59,7 @@ class GresReader {
   }
 
   void nodes(const Pair& pair, GresLine& line) {
+    if (total_nodes_ > kMaxGresNodes) return;  // said already
     auto names = text::expand_hostlist(pair.value);
     if (!names) {
       complaints_.error(pair.at, names.error().what());
