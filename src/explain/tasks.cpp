@@ -1,0 +1,141 @@
+// Tasks of steps, ranks of mpirun, workers of torchrun.
+#include "explain/tasks.h"
+
+#include "explain/job.h"
+#include "explain/processes.h"
+#include "place/environment.h"
+
+namespace berth::explain {
+namespace {
+
+constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+
+/// Only what Slurm sets: the user's own variables are no news.
+Environment set_by_slurm(Environment env) {
+  std::erase_if(env, [](const auto& entry) {
+    const std::string& name = entry.first;
+    for (const char* prefix : {"SLURM", "CUDA_", "ROCR_", "GPU_", "ZE_", "HIP_", "BERTH_", "OMPI_",
+                               "PRTE_", "PMI", "HYDRA_", "I_MPI_", "SRUN_"}) {
+      if (name.starts_with(prefix)) return false;
+    }
+    return true;
+  });
+  return env;
+}
+
+}  // namespace
+
+std::optional<std::string> find(const Environment& env, const std::string& name) {
+  const auto at = env.find(name);
+  return at == env.end() ? std::nullopt : std::optional(at->second);
+}
+
+bool TaskLister::room(Step& step) {
+  if (listed_ < kMaxTasks) {
+    ++listed_;
+    return true;
+  }
+  ++step.tasks_not_listed;
+  return false;
+}
+
+void TaskLister::list_step(Step& step, const place::JobFacts& job, const place::StepPlan& plan,
+                           const Environment& inherited) {
+  const Environment slurm = set_by_slurm(inherited);
+  for (const place::TaskPlan& planned : plan.tasks) {
+    if (!room(step)) continue;
+    Task task;
+    task.rank = planned.rank;
+    task.node = cluster_.nodes[planned.node].name;
+    task.local_id = planned.local_id;
+    task.bound = planned.bound;
+    task.cpus = planned.cpus;
+    task.gpus = planned.gpus;
+    task.env = place::task_environment(cluster_, job, plan, planned, slurm);
+    task.cuda_visible_devices = find(task.env, kVisible);
+    for (const Message& message : planned.messages) {
+      task.messages.push_back(render(message, "slurmstepd"));
+    }
+    step.tasks.push_back(std::move(task));
+  }
+}
+
+void TaskLister::list_mpirun(Step& step, const place::JobFacts& job,
+                             const std::vector<std::string>& words,
+                             const std::optional<place::StepPlan>& daemons) {
+  const auto slots = place::job_tasks_per_node(cluster_, job);
+  const MpiLayout layout = mpi_layout(words, slots);
+  if (!layout.problem.empty()) step.notes.push_back(layout.problem);
+  std::vector<Task> like;  // what any rank on a node sees
+  for (std::size_t i = 0; i < job.allocation.nodes.size(); ++i) {
+    const cluster::NodeShare& share = job.allocation.nodes[i];
+    Task task;
+    task.node = cluster_.nodes[share.node].name;
+    task.cpus = cluster_.nodes[share.node].threads_of(share.cores);
+    task.env = daemons ? place::mpirun_rank_environment(cluster_, job, i)
+                       : place::batch_environment(cluster_, job);
+    if (step.id) {
+      task.env["SLURM_STEP_ID"] = task.env["SLURM_STEPID"] = std::to_string(*step.id);
+    }
+    task.cuda_visible_devices = find(task.env, kVisible);
+    if (task.cuda_visible_devices) task.gpus = share.gpus();
+    like.push_back(std::move(task));
+  }
+  std::vector<std::uint32_t> next(like.size());
+  for (std::uint32_t rank = 0; rank < layout.node_of_rank.size(); ++rank) {
+    const std::uint32_t node = layout.node_of_rank[rank];
+    const std::uint32_t local_id = next[node]++;
+    if (!room(step)) continue;
+    Task task = like[node];
+    task.rank = rank;
+    task.local_id = local_id;
+    step.tasks.push_back(std::move(task));
+  }
+}
+
+void TaskLister::list_local(Step& step, const Task& like, std::uint32_t count) {
+  for (std::uint32_t rank = 0; rank < count; ++rank) {
+    if (!room(step)) continue;
+    Task task = like;
+    task.rank = task.local_id = rank;
+    step.tasks.push_back(std::move(task));
+  }
+}
+
+Task TaskLister::batch_task(const place::JobFacts& job, const Environment& env) const {
+  const cluster::NodeShare& share = job.allocation.nodes.front();
+  const cluster::Node& node = cluster_.nodes[share.node];
+  Task task;
+  task.node = node.name;
+  task.cpus = node.threads_of(share.cores);
+  task.bound = cluster_.settings.task_affinity;
+  task.env = env;
+  task.cuda_visible_devices = find(env, kVisible);
+  if (task.cuda_visible_devices) task.gpus = share.gpus();
+  return task;
+}
+
+std::string shell_quoted(const std::vector<std::string>& words, bool all) {
+  std::string out;
+  for (const std::string& word : words) {
+    if (!out.empty()) out += ' ';
+    const bool plain =
+        !word.empty() && word.find_first_of(" \t\n'\"\\|&;<>*?#~") == std::string::npos;
+    if (plain && !all) {
+      out += word;
+      continue;
+    }
+    out += '\'';
+    for (const char c : word) {
+      if (c == '\'') {
+        out += "'\\''";
+      } else {
+        out += c;
+      }
+    }
+    out += '\'';
+  }
+  return out;
+}
+
+}  // namespace berth::explain
