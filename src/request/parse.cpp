@@ -22,6 +22,8 @@ namespace {
 
 constexpr std::size_t kMaxComponents = 128;  // as Slurm
 constexpr std::string_view kSeparator = ":";
+constexpr std::size_t kLongestMessage = 1000;
+constexpr std::size_t kLongestHint = 500;
 
 /// The words of one component: its options, and the program if it names one.
 struct WordComponent {
@@ -337,6 +339,15 @@ void use_exit_variable(Error& error, const Environment& environment) {
   }
 }
 
+/// A value can be megabytes long; what is printed about it is not.
+void shorten(std::string& text, std::size_t most) {
+  if (text.size() <= most) return;
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  text += "…";
+}
+
 std::string base_name(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
@@ -346,7 +357,11 @@ std::string base_name(std::string_view path) {
 Result<Parsed> parse(Command command, std::span<const std::string> words, std::string_view script,
                      const Surroundings& around) {
   Result<Parsed> parsed = Parser(command, words, script, around).run();
-  if (!parsed) use_exit_variable(parsed.error(), around.environment);
+  if (!parsed) {
+    use_exit_variable(parsed.error(), around.environment);
+    for (Message& message : parsed.error().messages) shorten(message.text, kLongestMessage);
+    shorten(parsed.error().hint, kLongestHint);
+  }
   return parsed;
 }
 

@@ -320,6 +320,13 @@ TEST(Hints, SayWhatIsAllowedAndWhere) {
             "given: --mem and --mem-per-cpu (line 2 of the script); drop one");
 }
 
+TEST(Hints, LongValuesAreCutShort) {
+  const Result<Parsed> parsed = testing::parse_line("srun -n " + std::string(1'000'000, 'x') + " y");
+  ASSERT_FALSE(parsed);
+  EXPECT_LT(parsed.error().messages.front().text.size(), 1100u);
+  EXPECT_LT(parsed.error().hint.size(), 600u);
+}
+
 TEST(Clusters, TheOwnNameIsFine) {
   Surroundings around;
   around.cluster_name = "here";
