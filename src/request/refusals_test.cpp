@@ -321,7 +321,8 @@ TEST(Hints, SayWhatIsAllowedAndWhere) {
 }
 
 TEST(Hints, LongValuesAreCutShort) {
-  const Result<Parsed> parsed = testing::parse_line("srun -n " + std::string(1'000'000, 'x') + " y");
+  const Result<Parsed> parsed =
+      testing::parse_line("srun -n " + std::string(1'000'000, 'x') + " y");
   ASSERT_FALSE(parsed);
   EXPECT_LT(parsed.error().messages.front().text.size(), 1100u);
   EXPECT_LT(parsed.error().hint.size(), 600u);
