@@ -14,9 +14,9 @@
 namespace berth::conf {
 
 inline constexpr std::size_t kMaxFilesPerLine = 1024;
-inline constexpr std::size_t kMaxGresFiles = std::size_t{1} << 20;  // of all lines together
-inline constexpr std::size_t kMaxGresNodes = std::size_t{1}
-                                             << 21;  // NodeName= of all lines together
+// Bounds of all lines together.
+inline constexpr std::size_t kMaxGresFiles = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxGresNodes = std::size_t{1} << 20;
 
 /// One line of gres.conf. A line may have only AutoDetect=.
 struct GresLine {

@@ -101,7 +101,7 @@ TEST(GresConf, StaysBounded) {
   for (int i = 0; i < 100; ++i) text += "NodeName=n[1-65000] Name=gpu File=/dev/nvidia0\n";
   EXPECT_THAT(
       read(text).errors,
-      testing::Contains("gres.conf:33: the NodeName= of gres.conf name too many nodes in all"));
+      testing::Contains("gres.conf:17: the NodeName= of gres.conf name too many nodes in all"));
 }
 
 TEST(GresConf, MayBeAbsent) {

@@ -441,7 +441,7 @@ const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_vie
                     Complaints& complaints) {
   const Key* key = find_key(keys, pair.key);
   if (key == nullptr) {
-    std::vector<std::string> known;
+    std::vector<std::string_view> known;
     for (const Key& k : keys) {
       if (!k.name.ends_with('*')) known.emplace_back(k.name);
     }

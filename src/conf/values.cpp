@@ -93,8 +93,7 @@ std::optional<Located<std::vector<std::string>>> some_of(const Pair& pair,
   for (const std::string& word : word_list(pair).value) {
     const std::string_view* known = find_word(allowed, word);
     if (known == nullptr) {
-      const std::vector<std::string> names(allowed.begin(), allowed.end());
-      const std::string near = text::nearest(word, names);
+      const std::string near = text::nearest(word, allowed);
       bad(pair,
           near.empty() ? fmt::format("{} is not known; {}", shown(word), allowed_text(allowed))
                        : fmt::format("{} is not known; did you mean {}?", shown(word), near),

@@ -75,6 +75,12 @@ Result<std::vector<Span>> parse_spans(std::string_view item, std::string_view in
   return spans;
 }
 
+std::string padded(std::uint64_t number, std::size_t width) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return digits;
+}
+
 /// Appends all names of groups[at…] behind `name`; the last group runs fastest.
 bool append_names(const std::vector<Group>& groups, const std::string& tail, std::size_t at,
                   const std::string& name, std::uint64_t times, std::vector<std::string>& out) {
@@ -85,7 +91,7 @@ bool append_names(const std::vector<Group>& groups, const std::string& tail, std
   }
   for (const Span& span : groups[at].spans) {
     for (std::uint64_t n = span.first; n <= span.last; ++n) {
-      const std::string next = fmt::format("{}{}{:0{}}", name, groups[at].prefix, n, span.width);
+      const std::string next = name + groups[at].prefix + padded(n, span.width);
       if (!append_names(groups, tail, at + 1, next, times, out)) return false;
     }
   }
@@ -176,14 +182,14 @@ std::string compress_in_order(std::span<const std::string> names) {
       std::uint64_t number = parse_number(low.digits).value_or(0);
       std::size_t next = end + 1;
       while (next < names.size() && parts_of(names[next]).prefix == head.prefix &&
-             parts_of(names[next]).digits == fmt::format("{:0{}}", number + 1, low.digits.size())) {
+             parts_of(names[next]).digits == padded(number + 1, low.digits.size())) {
         ++number;
         ++next;
       }
       several = several || end > i || next > end + 1;
       if (!inside.empty()) inside += ',';
       inside += low.digits;
-      if (next > end + 1) inside += fmt::format("-{:0{}}", number, low.digits.size());
+      if (next > end + 1) inside += '-' + padded(number, low.digits.size());
       end = next;
     }
     if (!out.empty()) out += ',';

@@ -2,6 +2,7 @@
 #include "text/words.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <numeric>
 
@@ -18,11 +19,13 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours, ignoring case.
+/// Insertions, deletions, replacements and swaps of neighbours, ignoring case. Both words are at
+/// most kMaxCompared long.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> now(b.size() + 1);
+  using Row = std::array<std::size_t, kMaxCompared + 1>;
+  Row before{};
+  Row last{};
+  Row now{};
   std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
     now[0] = i;
@@ -34,10 +37,31 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         now[j] = std::min(now[j], before[j - 2] + 1);
       }
     }
-    std::swap(before, last);
-    std::swap(last, now);
+    before = last;
+    last = now;
   }
   return last[b.size()];
+}
+
+template <class Word>
+std::string nearest_of(std::string_view word, std::span<const Word> known) {
+  if (word.empty() || word.size() > kMaxCompared) return {};
+  const std::size_t allowed = std::max<std::size_t>(1, (word.size() + 1) / 3);
+  std::size_t best = allowed + 1;
+  std::string_view found;
+  for (const std::string_view candidate : known) {
+    if (candidate.size() > kMaxCompared || candidate.size() > word.size() + allowed ||
+        candidate.size() + allowed < word.size()) {
+      continue;
+    }
+    const std::size_t distance = edit_distance(word, candidate);
+    // Every letter changed is not a likeness, however short the word.
+    if (distance < best && distance < std::max(word.size(), candidate.size())) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return std::string(found);
 }
 
 }  // namespace
@@ -70,22 +94,11 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view word, std::span<const std::string> known) {
-  if (word.empty() || word.size() > kMaxCompared) return {};
-  const std::size_t allowed = std::max<std::size_t>(1, (word.size() + 1) / 3);
-  std::size_t best = allowed + 1;
-  const std::string* found = nullptr;
-  for (const std::string& candidate : known) {
-    if (candidate.size() > word.size() + allowed || candidate.size() + allowed < word.size()) {
-      continue;
-    }
-    const std::size_t distance = edit_distance(word, candidate);
-    // Every letter changed is not a likeness, however short the word.
-    if (distance < best && distance < std::max(word.size(), candidate.size())) {
-      best = distance;
-      found = &candidate;
-    }
-  }
-  return found == nullptr ? std::string() : *found;
+  return nearest_of(word, known);
+}
+
+std::string nearest(std::string_view word, std::span<const std::string_view> known) {
+  return nearest_of(word, known);
 }
 
 }  // namespace berth::text
