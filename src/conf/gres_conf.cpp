@@ -39,6 +39,13 @@ class GresReader {
     for (const Pair& pair : line.pairs) {
       if (used_key(gres_keys(), pair, "gres.conf", complaints_) != nullptr) apply(pair, out);
     }
+    if (!out.nodes && ++global_lines_ > kMaxGlobalGresLines) {
+      complaints_.error(out.at,
+                        fmt::format("more than {} lines without NodeName=", kMaxGlobalGresLines));
+    }
+    if (out_.lines.size() == kMaxGresLines) {
+      complaints_.error(out.at, fmt::format("more than {} lines", kMaxGresLines));
+    }
     if (!complaints_.failed()) check(out);
     if (!complaints_.failed()) out_.lines.push_back(std::move(out));
   }
@@ -53,7 +60,7 @@ class GresReader {
     if (is(pair, "Cores") || is(pair, "CPUs")) cores(pair, line);
     if (is(pair, "Links") || is(pair, "Link")) links(pair, line);
     if (is(pair, "Flags")) {
-      if (auto flags = some_of(pair, kFlags, complaints_)) line.flags = std::move(flags->value);
+      if (auto given = some_of(pair, kFlags, complaints_)) flags(*given, line);
     }
     if (is(pair, "AutoDetect")) put(line.autodetect, one_of(pair, kAutoDetect, complaints_));
   }
@@ -135,6 +142,13 @@ class GresReader {
     if (!out.value.empty()) line.links = std::move(out);
   }
 
+  void flags(const Located<std::vector<std::string>>& given, GresLine& line) {
+    line.flags = given.value;
+    for (const std::string& flag : given.value) {
+      if (flag != "CountOnly" && flag != "explicit") complaints_.unused(given.at, "Flags=" + flag);
+    }
+  }
+
   void check(const GresLine& line) {
     if (line.name.empty() && !line.autodetect) {
       complaints_.error(line.at, "the line has no Name= (and no AutoDetect=)");
@@ -158,6 +172,7 @@ class GresReader {
   Complaints& complaints_;
   std::size_t total_nodes_ = 0;
   std::size_t total_files_ = 0;
+  std::size_t global_lines_ = 0;
 };
 
 }  // namespace

@@ -104,6 +104,23 @@ TEST(GresConf, StaysBounded) {
       testing::Contains("gres.conf:17: the NodeName= of gres.conf name too many nodes in all"));
 }
 
+TEST(GresConf, BoundsLinesForEveryNode) {
+  std::string text;
+  for (int i = 0; i < 1100; ++i) text += "Name=gpu File=/dev/nvidia0\n";
+  EXPECT_THAT(read(text).errors,
+              testing::Contains("gres.conf:1025: more than 1024 lines without NodeName="));
+}
+
+TEST(GresConf, NamesFlagsThatAreNotUsed) {
+  Complaints complaints;
+  read_gres_conf(MemorySource(MemorySource::Files{
+                     {"gres.conf", "Name=gpu File=/dev/nvidia0 Flags=explicit,nvidia_gpu_env\n"}}),
+                 "c", complaints);
+  EXPECT_THAT(
+      complaints.warnings(),
+      ElementsAre("gres.conf: known to Slurm, not used by berth: Flags=nvidia_gpu_env (line 1)"));
+}
+
 TEST(GresConf, MayBeAbsent) {
   Complaints complaints;
   EXPECT_FALSE(read_gres_conf(MemorySource(MemorySource::Files{}), "c", complaints));

@@ -143,6 +143,10 @@ class BusyReader {
       } else if (field.key == "NodeList") {
         job_->nodes_field = field.value;
       } else if (field.key == "Nodes") {
+        if (job_->details.size() >= cluster_.nodes.size()) {
+          problem(number, "the job has more parts than the cluster has nodes");
+          return;
+        }
         detail = &job_->details.emplace_back();
         detail->line = number;
         detail->nodes = field.value;

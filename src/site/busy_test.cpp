@@ -161,6 +161,16 @@ TEST(Busy, SaysWhatItDoesNotUnderstand) {
   }
 }
 
+TEST(Busy, BoundsTheParts) {
+  std::string parts;
+  for (int i = 0; i < 20; ++i) parts += "Nodes=gpu1 CPU_IDs=0 Mem=1 GRES=\n   ";
+  const auto busy = parse_busy(job(parts), recorded());
+  ASSERT_TRUE(busy);
+  EXPECT_THAT(busy->problems,
+              testing::Contains("line 12: the job has more parts than the cluster has nodes"));
+  EXPECT_THAT(shown(*busy), ElementsAre("gpu1 cores=0 cpus=1 mem=1"));
+}
+
 TEST(Busy, FindsNodesThatCannotBeUsed) {
   const auto busy = parse_busy(
       "NodeName=gpu1 Arch=x\n   State=IDLE+DRAIN ThreadsPerCore=1\n   Reason=bad disk "
