@@ -22,8 +22,8 @@ inline cluster::Device gpu(std::string type, std::size_t socket, int record, int
   return device;
 }
 
-inline cluster::Node node(std::string name, std::uint32_t threads, std::vector<std::string> features,
-                          std::vector<cluster::Gres> gres = {}) {
+inline cluster::Node node(std::string name, std::uint32_t threads,
+                          std::vector<std::string> features, std::vector<cluster::Gres> gres = {}) {
   cluster::Node node;
   node.name = std::move(name);
   node.sockets = 2;

@@ -11,6 +11,11 @@ using cluster::Node;
 using request::CoreDist;
 using request::CpuBindKind;
 
+std::uint32_t usable_threads(const Node& node, const CpuBindAsk& ask) {
+  return std::clamp(ask.threads_per_core.value_or(node.threads_per_core), 1U,
+                    node.threads_per_core);
+}
+
 /// Hands out the CPUs of a step one by one, within the limits of cores and sockets. Each group (a
 /// socket, or the whole node for block) has a cursor of its own.
 class CpuWalk {
@@ -19,9 +24,7 @@ class CpuWalk {
       : node_(node), ask_(ask), level_(level) {
     const bool one_group = ask.sockets == CoreDist::block;
     groups_.resize(one_group ? 1 : node.sockets);
-    cpus.each([&](std::size_t cpu) {
-      groups_[one_group ? 0 : socket_of(cpu)].push_back(cpu);
-    });
+    cpus.each([&](std::size_t cpu) { groups_[one_group ? 0 : socket_of(cpu)].push_back(cpu); });
     reset();
   }
 
@@ -56,9 +59,7 @@ class CpuWalk {
   [[nodiscard]] std::size_t socket_of(std::size_t cpu) const {
     return node_.socket_of(core_of(cpu));
   }
-  [[nodiscard]] std::uint32_t threads_allowed() const {
-    return std::min(ask_.threads_per_core.value_or(node_.threads_per_core), node_.threads_per_core);
-  }
+  [[nodiscard]] std::uint32_t threads_allowed() const { return usable_threads(node_, ask_); }
 
   [[nodiscard]] bool allowed(std::size_t cpu) const {
     if (threads_used_[core_of(cpu)] >= threads_allowed()) return false;
@@ -131,7 +132,8 @@ BindLevel automatic_level(const Node& node, const Bits& cores, std::uint64_t wan
   }
   if (wanted_cpus == whole_sockets && !part_socket) return BindLevel::sockets;
   if (wanted_cpus == cores.count()) return BindLevel::cores;
-  if (wanted_cpus == std::uint64_t{cores.count()} * node.threads_per_core) return BindLevel::threads;
+  if (wanted_cpus == std::uint64_t{cores.count()} * node.threads_per_core)
+    return BindLevel::threads;
   return BindLevel::automatic;
 }
 
@@ -166,9 +168,7 @@ Result<NodeBinding> bind_at_level(const Node& node, const Bits& cores, std::uint
                                   std::uint32_t cpus_per_task, const CpuBindAsk& ask,
                                   BindLevel level) {
   const Bits available = node.threads_of(cores);
-  const std::uint64_t usable =
-      std::uint64_t{cores.count()} *
-      std::min(ask.threads_per_core.value_or(node.threads_per_core), node.threads_per_core);
+  const std::uint64_t usable = std::uint64_t{cores.count()} * usable_threads(node, ask);
   if (usable < tasks) {
     if (ask.overcommit) return unplaced(node, cores, tasks);
     return pass(refusal({}));
@@ -197,12 +197,12 @@ std::string reprinted(const std::vector<Bits>& entries, bool as_masks) {
 
 Result<NodeBinding> bind_cpu_list(const Node& node, const Bits& available, std::uint32_t tasks,
                                   const request::CpuBind& bind) {
-  const bool fits = std::ranges::all_of(
-      bind.list, [&](const Bits& entry) { return available.contains(entry); });
+  const bool fits =
+      std::ranges::all_of(bind.list, [&](const Bits& entry) { return available.contains(entry); });
   if (!fits) {
-    return pass(refusal(
-        fmt::format("CPU binding outside of job step allocation, allocated CPUs are: {}.",
-                    padded_mask(node, available))));
+    return pass(
+        refusal(fmt::format("CPU binding outside of job step allocation, allocated CPUs are: {}.",
+                            padded_mask(node, available))));
   }
   NodeBinding binding;
   const bool is_mask = bind.kind == CpuBindKind::mask_cpu;

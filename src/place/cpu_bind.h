@@ -22,7 +22,7 @@ struct CpuBindAsk {
   std::optional<request::CpuBind> explicit_bind;  // none, map_cpu, mask_cpu, *_ldom
   bool verbose = false;
   request::CoreDist sockets = request::CoreDist::cyclic;
-  std::optional<std::uint32_t> threads_per_core;   // threads of a core that may be used
+  std::optional<std::uint32_t> threads_per_core;  // threads of a core that may be used
   std::optional<std::uint32_t> ntasks_per_core;
   std::optional<std::uint32_t> ntasks_per_socket;  // counts for block only
   bool overcommit = false;

@@ -82,11 +82,16 @@ void put_options(Environment& env, const JobFacts& job) {
 std::string exclusive_word(request::Exclusive exclusive) {
   switch (exclusive) {
     case request::Exclusive::no:
-    case request::Exclusive::allocation: return "NO";
-    case request::Exclusive::node: return "NODE";
-    case request::Exclusive::user: return "USER";
-    case request::Exclusive::mcs: return "MCS";
-    case request::Exclusive::topo: return "TOPO";
+    case request::Exclusive::allocation:
+      return "NO";
+    case request::Exclusive::node:
+      return "NODE";
+    case request::Exclusive::user:
+      return "USER";
+    case request::Exclusive::mcs:
+      return "MCS";
+    case request::Exclusive::topo:
+      return "TOPO";
   }
   return "NO";
 }
@@ -150,9 +155,9 @@ Environment het_batch_environment(const cluster::Cluster& cluster,
   if (components.size() == 1) return env;
   env["SLURM_HET_SIZE"] = std::to_string(components.size());
   constexpr const char* kByComponent[] = {
-      "SLURM_JOB_ID",       "SLURM_JOB_NODELIST",     "SLURM_JOB_NUM_NODES",
+      "SLURM_JOB_ID",       "SLURM_JOB_NODELIST",      "SLURM_JOB_NUM_NODES",
       "SLURM_NTASKS",       "SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE",
-      "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",      "SLURM_MEM_PER_GPU",
+      "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",       "SLURM_MEM_PER_GPU",
       "SLURM_JOB_NAME",     "SLURM_JOB_PARTITION"};
   for (std::size_t i = 0; i < components.size(); ++i) {
     const Environment part = job_environment(cluster, components[i]);

@@ -22,7 +22,7 @@ void put_or_drop(Environment& env, const char* name, const std::string& value) {
 void put_step(Environment& env, const cluster::Cluster& cluster, const StepPlan& step) {
   std::vector<const StepNode*> nodes;
   for (const StepNode& node : step.nodes) nodes.push_back(&node);
-  std::ranges::stable_sort(nodes, {}, [](const StepNode* node) { return node->share.node; });
+  std::ranges::sort(nodes, {}, [](const StepNode* node) { return node->share.node; });
   std::vector<std::string> names;
   std::vector<std::uint32_t> tasks;
   for (const StepNode* node : nodes) {
@@ -45,8 +45,7 @@ void put_request(Environment& env, const JobFacts& job, const StepPlan& step) {
     env["SLURM_TRES_BIND"] = env["SLURMD_TRES_BIND"] = step.gpu_bind->text;
   }
   put_or_drop(env, "SLURM_DISTRIBUTION", step.distribution);
-  put_or_drop(env, "SLURM_DIST_PLANESIZE",
-              step.plane_size ? std::to_string(*step.plane_size) : "");
+  put_or_drop(env, "SLURM_DIST_PLANESIZE", step.plane_size ? std::to_string(*step.plane_size) : "");
   const bool inherited = env.contains("SLURM_MEM_PER_NODE") || env.contains("SLURM_MEM_PER_CPU") ||
                          env.contains("SLURM_MEM_PER_GPU");
   if (!inherited) put_memory(env, job.memory);
@@ -61,8 +60,8 @@ void put_cpu_bind(Environment& env, const StepNode& node) {
     return;
   }
   const std::string verbosity = node.cpu_bind_verbose ? "verbose" : "quiet";
-  env["SLURM_CPU_BIND"] = fmt::format("{},{}{}", verbosity, *node.cpu_bind_type,
-                                      node.cpu_bind_list);
+  env["SLURM_CPU_BIND"] =
+      fmt::format("{},{}{}", verbosity, *node.cpu_bind_type, node.cpu_bind_list);
   env["SLURM_CPU_BIND_TYPE"] = *node.cpu_bind_type;
   env["SLURM_CPU_BIND_LIST"] = node.cpu_bind_list;
   env["SLURM_CPU_BIND_VERBOSE"] = verbosity;

@@ -31,26 +31,25 @@ Job sample(const cluster::Cluster& cluster) {
 TEST(BatchEnvironment, AsRecorded) {
   const cluster::Cluster cluster = corpus::make();
   Job job = sample(cluster);
-  EXPECT_THAT(shown(batch_environment(cluster, job.facts())),
-              testing::ElementsAre(
-                  "CUDA_VISIBLE_DEVICES=0,1", "GPU_DEVICE_ORDINAL=0,1", "HYDRA_BOOTSTRAP=slurm",
-                  "HYDRA_LAUNCHER_EXTRA_ARGS=--external-launcher", "I_MPI_HYDRA_BOOTSTRAP=slurm",
-                  "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=--external-launcher",
-                  "OMPI_MCA_plm_slurm_args=--external-launcher",
-                  "PRTE_MCA_plm_slurm_args=--external-launcher", "ROCR_VISIBLE_DEVICES=0,1",
-                  "SLURMD_NODENAME=gpu1", "SLURM_CLUSTER_NAME=oracle", "SLURM_CPUS_ON_NODE=4",
-                  "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS_ON_NODE=2", "SLURM_GTIDS=0",
-                  "SLURM_JOBID=7", "SLURM_JOB_CPUS_PER_NODE=4(x2)", "SLURM_JOB_EXCLUSIVE=NO",
-                  "SLURM_JOB_GPUS=0,1", "SLURM_JOB_ID=7", "SLURM_JOB_NAME=sample",
-                  "SLURM_JOB_NODELIST=gpu[1-2]", "SLURM_JOB_NUM_NODES=2",
-                  "SLURM_JOB_OVERSUBSCRIBE=NO", "SLURM_JOB_PARTITION=debug", "SLURM_LOCALID=0",
-                  "SLURM_MEM_PER_NODE=4096", "SLURM_NNODES=2", "SLURM_NODEID=0",
-                  "SLURM_NODELIST=gpu[1-2]", "SLURM_NPROCS=4", "SLURM_NTASKS=4",
-                  "SLURM_NTASKS_PER_NODE=2", "SLURM_OOM_KILL_STEP=0", "SLURM_PROCID=0",
-                  "SLURM_RESTART_COUNT=0", "SLURM_STEPID=-5", "SLURM_STEP_ID=-5",
-                  "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_TOPOLOGY_ADDR=gpu1",
-                  "SLURM_TOPOLOGY_ADDR_PATTERN=node", "SLURM_TRES_BIND=gres/gpu:per_task:1",
-                  "SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1"));
+  EXPECT_THAT(
+      shown(batch_environment(cluster, job.facts())),
+      testing::ElementsAre(
+          "CUDA_VISIBLE_DEVICES=0,1", "GPU_DEVICE_ORDINAL=0,1", "HYDRA_BOOTSTRAP=slurm",
+          "HYDRA_LAUNCHER_EXTRA_ARGS=--external-launcher", "I_MPI_HYDRA_BOOTSTRAP=slurm",
+          "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=--external-launcher",
+          "OMPI_MCA_plm_slurm_args=--external-launcher",
+          "PRTE_MCA_plm_slurm_args=--external-launcher", "ROCR_VISIBLE_DEVICES=0,1",
+          "SLURMD_NODENAME=gpu1", "SLURM_CLUSTER_NAME=oracle", "SLURM_CPUS_ON_NODE=4",
+          "SLURM_CPUS_PER_TASK=2", "SLURM_GPUS_ON_NODE=2", "SLURM_GTIDS=0", "SLURM_JOBID=7",
+          "SLURM_JOB_CPUS_PER_NODE=4(x2)", "SLURM_JOB_EXCLUSIVE=NO", "SLURM_JOB_GPUS=0,1",
+          "SLURM_JOB_ID=7", "SLURM_JOB_NAME=sample", "SLURM_JOB_NODELIST=gpu[1-2]",
+          "SLURM_JOB_NUM_NODES=2", "SLURM_JOB_OVERSUBSCRIBE=NO", "SLURM_JOB_PARTITION=debug",
+          "SLURM_LOCALID=0", "SLURM_MEM_PER_NODE=4096", "SLURM_NNODES=2", "SLURM_NODEID=0",
+          "SLURM_NODELIST=gpu[1-2]", "SLURM_NPROCS=4", "SLURM_NTASKS=4", "SLURM_NTASKS_PER_NODE=2",
+          "SLURM_OOM_KILL_STEP=0", "SLURM_PROCID=0", "SLURM_RESTART_COUNT=0", "SLURM_STEPID=-5",
+          "SLURM_STEP_ID=-5", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_TOPOLOGY_ADDR=gpu1",
+          "SLURM_TOPOLOGY_ADDR_PATTERN=node", "SLURM_TRES_BIND=gres/gpu:per_task:1",
+          "SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1"));
 }
 
 TEST(BatchEnvironment, OfACpuJobAsRecorded) {
@@ -58,8 +57,8 @@ TEST(BatchEnvironment, OfACpuJobAsRecorded) {
   Job job(cluster, "-n3 -c2 --mem-per-cpu=100 -w cpu1 -J envcpu",
           {{"cpu1", Bits::of({0, 1, 8}), {}, 600, {}}});
   const Environment env = batch_environment(cluster, job.facts());
-  const char* absent[] = {"SLURM_GPUS_ON_NODE", "SLURM_JOB_GPUS", "CUDA_VISIBLE_DEVICES",
-                          "SLURM_MEM_PER_NODE", "SLURM_TRES_BIND", "SLURM_DISTRIBUTION",
+  const char* absent[] = {"SLURM_GPUS_ON_NODE",   "SLURM_JOB_GPUS",  "CUDA_VISIBLE_DEVICES",
+                          "SLURM_MEM_PER_NODE",   "SLURM_TRES_BIND", "SLURM_DISTRIBUTION",
                           "SLURM_NTASKS_PER_NODE"};
   for (const char* name : absent) EXPECT_FALSE(env.contains(name)) << name;
   EXPECT_EQ(env.at("SLURM_CPUS_ON_NODE"), "6");
@@ -73,14 +72,16 @@ TEST(BatchEnvironment, OfACpuJobAsRecorded) {
 
 TEST(BatchEnvironment, NoTaskCountWithoutATaskOption) {
   const cluster::Cluster cluster = corpus::make();
-  Job exclusive(cluster, "-N2 --exclusive", {{"gpu1", Bits::first_n(16), {}, 65536, {}},
-                                             {"gpu2", Bits::first_n(16), {}, 65536, {}}});
+  Job exclusive(
+      cluster, "-N2 --exclusive",
+      {{"gpu1", Bits::first_n(16), {}, 65536, {}}, {"gpu2", Bits::first_n(16), {}, 65536, {}}});
   Environment env = batch_environment(cluster, exclusive.facts());
   EXPECT_EQ(env.at("SLURM_TASKS_PER_NODE"), "16(x2)");
   EXPECT_EQ(env.at("SLURM_JOB_EXCLUSIVE"), "NODE");
   EXPECT_FALSE(env.contains("SLURM_NTASKS"));
-  Job gres(cluster, "-N2 --gres=gpu:4", {{"gpu1", Bits::of({0}), Bits::first_n(4), 65536, {}},
-                                         {"gpu2", Bits::of({0}), Bits::first_n(4), 65536, {}}});
+  Job gres(cluster, "-N2 --gres=gpu:4",
+           {{"gpu1", Bits::of({0}), Bits::first_n(4), 65536, {}},
+            {"gpu2", Bits::of({0}), Bits::first_n(4), 65536, {}}});
   env = batch_environment(cluster, gres.facts());
   EXPECT_EQ(env.at("SLURM_TASKS_PER_NODE"), "1(x2)");
   EXPECT_FALSE(env.contains("SLURM_NTASKS"));
@@ -105,16 +106,15 @@ TEST(SallocEnvironment, AsRecorded) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N1 -n2 -c2 --mem=1G --gres=gpu:2 -J sal -w gpu1",
           {{"gpu1", Bits::first_n(4), Bits::of({0, 1}), 1024, {}}}, request::Command::salloc);
-  EXPECT_THAT(
-      shown(salloc_environment(cluster, job.facts())),
-      testing::ElementsAre(
-          "OMPI_MCA_plm_slurm_args=--external-launcher",
-          "PRTE_MCA_plm_slurm_args=--external-launcher", "SLURM_CLUSTER_NAME=oracle",
-          "SLURM_CPUS_PER_TASK=2", "SLURM_JOBID=7", "SLURM_JOB_CPUS_PER_NODE=4", "SLURM_JOB_ID=7",
-          "SLURM_JOB_NAME=sal", "SLURM_JOB_NODELIST=gpu1", "SLURM_JOB_NUM_NODES=1",
-          "SLURM_JOB_PARTITION=debug", "SLURM_MEM_PER_NODE=1024", "SLURM_NNODES=1",
-          "SLURM_NODELIST=gpu1", "SLURM_NPROCS=2", "SLURM_NTASKS=2", "SLURM_TASKS_PER_NODE=2",
-          "SLURM_TRES_PER_TASK=cpu=2"));
+  EXPECT_THAT(shown(salloc_environment(cluster, job.facts())),
+              testing::ElementsAre(
+                  "OMPI_MCA_plm_slurm_args=--external-launcher",
+                  "PRTE_MCA_plm_slurm_args=--external-launcher", "SLURM_CLUSTER_NAME=oracle",
+                  "SLURM_CPUS_PER_TASK=2", "SLURM_JOBID=7", "SLURM_JOB_CPUS_PER_NODE=4",
+                  "SLURM_JOB_ID=7", "SLURM_JOB_NAME=sal", "SLURM_JOB_NODELIST=gpu1",
+                  "SLURM_JOB_NUM_NODES=1", "SLURM_JOB_PARTITION=debug", "SLURM_MEM_PER_NODE=1024",
+                  "SLURM_NNODES=1", "SLURM_NODELIST=gpu1", "SLURM_NPROCS=2", "SLURM_NTASKS=2",
+                  "SLURM_TASKS_PER_NODE=2", "SLURM_TRES_PER_TASK=cpu=2"));
   Job uneven(cluster, "-N2 -n4 -c2 --mem=2G",
              {{"gpu1", Bits::first_n(6), {}, 2048, {}}, {"gpu2", Bits::first_n(2), {}, 2048, {}}},
              request::Command::salloc);
@@ -145,14 +145,25 @@ TEST(TaskEnvironment, InAStepAsRecorded) {
           "SLURM_JOB_ID=7", "SLURM_JOB_NAME=sample", "SLURM_JOB_NODELIST=gpu[1-2]",
           "SLURM_JOB_NUM_NODES=2", "SLURM_JOB_OVERSUBSCRIBE=NO", "SLURM_JOB_PARTITION=debug",
           "SLURM_LOCALID=0", "SLURM_MEM_PER_NODE=4096", "SLURM_NNODES=1", "SLURM_NODEID=0",
-          "SLURM_NODELIST=gpu[1-2]", "SLURM_NPROCS=1", "SLURM_NTASKS=1",
-          "SLURM_NTASKS_PER_NODE=2", "SLURM_OOM_KILL_STEP=0", "SLURM_PROCID=0",
-          "SLURM_RESTART_COUNT=0", "SLURM_STEPID=0", "SLURM_STEP_GPUS=0", "SLURM_STEP_ID=0",
-          "SLURM_STEP_NODELIST=gpu1", "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1",
-          "SLURM_STEP_TASKS_PER_NODE=1", "SLURM_TASKS_PER_NODE=1", "SLURM_TOPOLOGY_ADDR=gpu1",
-          "SLURM_TOPOLOGY_ADDR_PATTERN=node", "SLURM_TRES_BIND=gres/gpu:per_task:1",
-          "SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1"));
+          "SLURM_NODELIST=gpu[1-2]", "SLURM_NPROCS=1", "SLURM_NTASKS=1", "SLURM_NTASKS_PER_NODE=2",
+          "SLURM_OOM_KILL_STEP=0", "SLURM_PROCID=0", "SLURM_RESTART_COUNT=0", "SLURM_STEPID=0",
+          "SLURM_STEP_GPUS=0", "SLURM_STEP_ID=0", "SLURM_STEP_NODELIST=gpu1",
+          "SLURM_STEP_NUM_NODES=1", "SLURM_STEP_NUM_TASKS=1", "SLURM_STEP_TASKS_PER_NODE=1",
+          "SLURM_TASKS_PER_NODE=1", "SLURM_TOPOLOGY_ADDR=gpu1", "SLURM_TOPOLOGY_ADDR_PATTERN=node",
+          "SLURM_TRES_BIND=gres/gpu:per_task:1", "SLURM_TRES_PER_TASK=cpu=2,gres/gpu=1"));
   EXPECT_EQ(env.at("BERTH_TASK_CPUS"), "0x3");
+}
+
+TEST(TaskEnvironment, ShowsTheStepsOwnCpus) {
+  const cluster::Cluster cluster = corpus::make();
+  Job job = sample(cluster);
+  const StepPlan plan = job.plan("-n1 -c4 -m plane=2");
+  const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[0],
+                                           batch_environment(cluster, job.facts()));
+  EXPECT_EQ(env.at("SLURM_CPUS_PER_TASK"), "4");
+  EXPECT_EQ(env.at("SLURM_TRES_PER_TASK"), "cpu=4,gres/gpu=1");
+  EXPECT_EQ(env.at("SLURM_DISTRIBUTION"), "plane");
+  EXPECT_EQ(env.at("SLURM_DIST_PLANESIZE"), "2");
 }
 
 TEST(TaskEnvironment, OfAnOwnJobAsRecorded) {

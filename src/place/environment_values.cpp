@@ -55,9 +55,7 @@ Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& 
   if (!cluster.settings.constrain_devices) return gpus;
   if (!shared_fence) return Bits::first_n(gpus.count());
   Bits positions;
-  gpus.each([&](std::size_t gpu) {
-    positions.set(gpu == 0 ? 0 : step.count_in(0, gpu - 1));
-  });
+  gpus.each([&](std::size_t gpu) { positions.set(gpu == 0 ? 0 : step.count_in(0, gpu - 1)); });
   return positions;
 }
 

@@ -14,8 +14,8 @@ void put_memory(Environment& env, const std::optional<request::Memory>& memory);
 /// What makes mpirun start its daemons with srun --external-launcher.
 void put_launcher_arguments(Environment& env);
 
-/// The ids by which a process finds `gpus`, devices of the `step`: their own, or counted from 0 when
-/// devices are fenced off (inside the step when tasks share its fence, else inside the task).
+/// The ids by which a process finds `gpus`, devices of the `step`: their own, or counted from 0
+/// when devices are fenced off (inside the step when tasks share its fence, else inside the task).
 Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& step,
                  bool shared_fence);
 /// CUDA_VISIBLE_DEVICES and its like, and the counts of GPUs and shards held on the node.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "request/counts.h"
 
@@ -18,7 +19,11 @@ using request::GpuBindKind;
 class GpuBinder {
  public:
   GpuBinder(const Node& node, const cluster::NodeShare& share, const GpuBind& bind, bool fenced)
-      : node_(node), bind_(bind), fenced_(fenced), gpus_(share.gpus().members()), set_(share.gpus()) {
+      : node_(node),
+        bind_(bind),
+        fenced_(fenced),
+        gpus_(share.gpus().members()),
+        set_(share.gpus()) {
     // A whole GPU carries one task of per_task; a shared one as many as the step has shares of it.
     units_.assign(set_.last() + 1, 0);
     for (const std::size_t gpu : gpus_) units_[gpu] = 1;
@@ -76,9 +81,9 @@ class GpuBinder {
   /// GPUs in the order in which gres.conf describes them.
   [[nodiscard]] std::vector<std::size_t> by_record() const {
     std::vector<std::size_t> order = gpus_;
-    std::ranges::stable_sort(order, {}, [&](std::size_t gpu) {
+    std::ranges::sort(order, {}, [&](std::size_t gpu) {
       const Device* d = device(gpu);
-      return d == nullptr ? 0 : d->record;
+      return std::pair(d == nullptr ? 0 : d->record, gpu);
     });
     return order;
   }
@@ -156,11 +161,10 @@ class GpuBinder {
 
   [[nodiscard]] Message verbose_line(const Bits& bound) const {
     const Bits local = fenced_ ? Bits::first_n(bound.count()) : bound;
-    return {Severity::bare,
-            fmt::format("gpu-bind: usable_gres=0x{}; bit_alloc=0x{}; local_inx={}; "
-                        "global_list={}; local_list={}",
-                        bound.hex_padded(1), set_.hex_padded(1), fenced_ ? 1 : 0, bound.list(),
-                        local.list())};
+    return {Severity::bare, fmt::format("gpu-bind: usable_gres=0x{}; bit_alloc=0x{}; local_inx={}; "
+                                        "global_list={}; local_list={}",
+                                        bound.hex_padded(1), set_.hex_padded(1), fenced_ ? 1 : 0,
+                                        bound.list(), local.list())};
   }
 
   const Node& node_;
@@ -175,8 +179,8 @@ class GpuBinder {
 }  // namespace
 
 std::vector<TaskGpus> bind_gpus(const Node& node, const cluster::NodeShare& share,
-                                const std::vector<Bits>& masks,
-                                const std::optional<GpuBind>& bind, bool fenced) {
+                                const std::vector<Bits>& masks, const std::optional<GpuBind>& bind,
+                                bool fenced) {
   std::vector<TaskGpus> tasks(masks.size());
   const Bits all = share.gpus();
   if (all.empty()) return tasks;

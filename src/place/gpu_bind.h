@@ -1,5 +1,5 @@
-// Which of a step's GPUs each task on one node sees (--gpu-bind, and the bindings that per-task GPUs
-// and --ntasks-per-gpu imply).
+// Which of a step's GPUs each task on one node sees (--gpu-bind, and the bindings that per-task
+// GPUs and --ntasks-per-gpu imply).
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,11 @@ struct Row {
 class GpuBinding : public testing::Test {
  protected:
   cluster::Cluster cluster_ = corpus::make();
-  Job eight_{cluster_, "-N1 --exclusive --gres=gpu:8 -w gpu6",
+  Job eight_{cluster_,
+             "-N1 --exclusive --gres=gpu:8 -w gpu6",
              {{"gpu6", Bits::first_n(16), Bits::first_n(8), 65536, {}}}};
-  Job four_{cluster_, "-N1 --exclusive --gres=gpu:4",
+  Job four_{cluster_,
+            "-N1 --exclusive --gres=gpu:4",
             {{"gpu1", Bits::first_n(16), Bits::first_n(4), 65536, {}}}};
 
   static void expect(Job& job, const std::vector<Row>& rows) {
@@ -41,20 +43,21 @@ class GpuBinding : public testing::Test {
 };
 
 TEST_F(GpuBinding, EightGpus) {
-  expect(eight_, {
-      {"-n6 --exact --gpu-bind=closest", "0,1,2,3|4,5,6,7|0,1,2,3|4,5,6,7|0,1,2,3|4,5,6,7"},
-      {"-n6 --exact --gpu-bind=single:1", "0|4|1|5|2|6"},
-      {"-n6 --exact --gpu-bind=per_task:1", "0|4|1|5|2|6"},
-      {"-n6 --exact --gpu-bind=single:3", "0|4|0|4|0|4"},
-      {"-n10 --exact --gpu-bind=single:1", "0|4|1|5|2|6|3|7|0|1"},
-      {"-n6 --exact --gpu-bind=map:7,5,3", "7|5|3|7|5|3"},
-      {"-n6 --exact --gpu-bind=map:6*4,1", "6|6|6|6|1|6"},
-      {"-n6 --exact --gpu-bind=mask:0xf0,0x3", "4,5,6,7|0,1|4,5,6,7|0,1|4,5,6,7|0,1"},
-      {"-n3 --exact --gpu-bind=verbose,per_task:2", "0,1|4,5|2,3"},
-      {"-n6 --exact --gpus-per-task=1 --gpu-bind=none",
-       "0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5"},
-      {"-n1 --cpu-bind=mask_cpu:0xff01 --gpu-bind=single:1", "0"},
-  });
+  expect(eight_,
+         {
+             {"-n6 --exact --gpu-bind=closest", "0,1,2,3|4,5,6,7|0,1,2,3|4,5,6,7|0,1,2,3|4,5,6,7"},
+             {"-n6 --exact --gpu-bind=single:1", "0|4|1|5|2|6"},
+             {"-n6 --exact --gpu-bind=per_task:1", "0|4|1|5|2|6"},
+             {"-n6 --exact --gpu-bind=single:3", "0|4|0|4|0|4"},
+             {"-n10 --exact --gpu-bind=single:1", "0|4|1|5|2|6|3|7|0|1"},
+             {"-n6 --exact --gpu-bind=map:7,5,3", "7|5|3|7|5|3"},
+             {"-n6 --exact --gpu-bind=map:6*4,1", "6|6|6|6|1|6"},
+             {"-n6 --exact --gpu-bind=mask:0xf0,0x3", "4,5,6,7|0,1|4,5,6,7|0,1|4,5,6,7|0,1"},
+             {"-n3 --exact --gpu-bind=verbose,per_task:2", "0,1|4,5|2,3"},
+             {"-n6 --exact --gpus-per-task=1 --gpu-bind=none",
+              "0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5|0,1,2,3,4,5"},
+             {"-n1 --cpu-bind=mask_cpu:0xff01 --gpu-bind=single:1", "0"},
+         });
   const StepPlan ten = eight_.plan("-n10 --exact --gpu-bind=single:1");
   EXPECT_EQ(messages(ten, 7), "");
   EXPECT_EQ(messages(ten, 8),
@@ -67,18 +70,18 @@ TEST_F(GpuBinding, EightGpus) {
 
 TEST_F(GpuBinding, FourGpus) {
   expect(four_, {
-      {"-n8 --exact --gpu-bind=single:2", "0|2|0|2|1|3|1|3"},
-      {"-n4 --exact --gpu-bind=closest", "0,1|2,3|0,1|2,3"},
-      {"-n2 -c8 --gpu-bind=closest", "0,1|2,3"},
-      {"-n2 -c8 --gpu-bind=single:1", "0|2"},
-      {"-n4 --gpu-bind=map_gpu:0,1,2,3", "0|1|2|3"},
-      {"-n4 --gpu-bind=map_gpu:0*2,1*2", "0|0|1|1"},
-      {"-n4 --gpu-bind=mask_gpu:0x3,0xc", "0,1|2,3|0,1|2,3"},
-      {"-n4 --gpu-bind=none", "0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3"},
-      {"-n2 --exact --gpu-bind=per_task:2", "0,1|2,3"},
-      {"-n4 --exact --gres=none --gpus-per-task=1", "0|2|1|3"},
-      {"-n3 --gpu-bind=per_task:2", "0,1|2,3|0"},
-  });
+                    {"-n8 --exact --gpu-bind=single:2", "0|2|0|2|1|3|1|3"},
+                    {"-n4 --exact --gpu-bind=closest", "0,1|2,3|0,1|2,3"},
+                    {"-n2 -c8 --gpu-bind=closest", "0,1|2,3"},
+                    {"-n2 -c8 --gpu-bind=single:1", "0|2"},
+                    {"-n4 --gpu-bind=map_gpu:0,1,2,3", "0|1|2|3"},
+                    {"-n4 --gpu-bind=map_gpu:0*2,1*2", "0|0|1|1"},
+                    {"-n4 --gpu-bind=mask_gpu:0x3,0xc", "0,1|2,3|0,1|2,3"},
+                    {"-n4 --gpu-bind=none", "0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3"},
+                    {"-n2 --exact --gpu-bind=per_task:2", "0,1|2,3"},
+                    {"-n4 --exact --gres=none --gpus-per-task=1", "0|2|1|3"},
+                    {"-n3 --gpu-bind=per_task:2", "0,1|2,3|0"},
+                });
   EXPECT_EQ(messages(four_.plan("-n3 --gpu-bind=per_task:2"), 2),
             "Not enough gres to bind 2 per task\n"
             "Bind request gres/gpu:per_task:2 does not specify any devices within the allocation "

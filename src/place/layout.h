@@ -1,5 +1,5 @@
-// How many tasks of a step each node gets, and which ranks they have: block, pack, cyclic, plane and
-// arbitrary over nodes of known room. Pure counting: no node, core or device is looked at here.
+// How many tasks of a step each node gets, and which ranks they have: block, pack, cyclic, plane
+// and arbitrary over nodes of known room. Pure counting: no node, core or device is looked at here.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace berth::place {
 struct LayoutAsk {
   std::uint32_t tasks = 1;
   request::NodeDist method = request::NodeDist::block;
-  bool pack = false;             // block only: fill a node before the next
-  std::uint32_t plane_size = 1;  // plane only, at least 1
+  bool pack = false;                   // block only: fill a node before the next
+  std::uint32_t plane_size = 1;        // plane only, at least 1
   std::vector<std::size_t> positions;  // arbitrary only: the node position of each rank
 };
 

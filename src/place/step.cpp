@@ -16,8 +16,8 @@ std::vector<const cluster::NodeShare*> launcher_nodes(const cluster::Cluster& cl
   std::vector<const cluster::NodeShare*> out;
   for (const auto& share : job.allocation.nodes) {
     const std::string& name = cluster.nodes[share.node].name;
-    const bool listed = srun.nodelist.empty() ||
-                        std::ranges::find(srun.nodelist, name) != srun.nodelist.end();
+    const bool listed =
+        srun.nodelist.empty() || std::ranges::find(srun.nodelist, name) != srun.nodelist.end();
     if (listed) out.push_back(&share);
   }
   if (srun.nodes && srun.nodes->max < out.size()) out.resize(srun.nodes->max);
@@ -59,12 +59,58 @@ StepPlan launcher_plan(const cluster::Cluster& cluster, const JobFacts& job,
   return plan;
 }
 
+// ---- The layout of the job itself
+
+LayoutAsk job_layout(const JobFacts& job) {
+  LayoutAsk ask;
+  if (!job.request.distribution) return ask;
+  const auto& given = *job.request.distribution;
+  ask.method = given.nodes.value_or(request::NodeDist::block);
+  ask.pack = given.pack.value_or(false);
+  ask.plane_size = given.plane_size.value_or(1);
+  return ask;
+}
+
+std::uint32_t job_task_cpus(const JobFacts& job) {
+  return std::max(job.request.cpus_per_task.value_or(1), 1U);
+}
+
+/// Tasks of the job that a node takes, at least one.
+std::uint32_t job_tasks_on(const cluster::Cluster& cluster, const JobFacts& job,
+                           const cluster::NodeShare& share) {
+  std::uint32_t cpus = job_task_cpus(job);
+  if (job.request.ntasks_per_core == 1U) {
+    cpus = std::max(cpus, cluster.nodes[share.node].threads_per_core);
+  }
+  std::uint64_t tasks = std::max(share.usable_cpus / cpus, 1U);
+  if (job.request.ntasks_per_node && job_layout(job).method != request::NodeDist::plane) {
+    tasks = std::min(tasks, std::uint64_t{*job.request.ntasks_per_node} * job_task_cpus(job));
+  }
+  return static_cast<std::uint32_t>(tasks);
+}
+
+/// Tasks that were asked for, else as many as the CPUs hold.
+std::uint32_t job_task_count(const cluster::Cluster& cluster, const JobFacts& job) {
+  const auto& nodes = job.allocation.nodes;
+  std::uint64_t tasks = 0;
+  if (job.counts.tasks && (job.request.ntasks || job.request.ntasks_per_gpu)) {
+    tasks = *job.counts.tasks;
+  } else if (job.request.ntasks_per_node) {
+    tasks = std::uint64_t{*job.request.ntasks_per_node} * nodes.size();
+  } else {
+    for (const auto& share : nodes) tasks += share.usable_cpus / job_task_cpus(job);
+  }
+  const std::uint64_t most = std::uint64_t{cluster.settings.max_tasks_per_node} * nodes.size();
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(tasks, 1, std::max<std::uint64_t>(most, 1)));
+}
+
 }  // namespace
 
 void StepState::start(const StepPlan& plan) {
   // A launch that a node refuses has used up its number too.
-  const bool created = plan.verdict == StepVerdict::starts ||
-                       plan.error.code == Code::cpu_bind_failed;
+  const bool created =
+      plan.verdict == StepVerdict::starts || plan.error.code == Code::cpu_bind_failed;
   if (created) next_id_ = std::max(next_id_, plan.id + 1);
   if (plan.verdict == StepVerdict::starts) running_.push_back(plan);
 }
@@ -87,8 +133,7 @@ StepPlan place_step(const cluster::Cluster& cluster, const JobFacts& job,
     plan.error = ask.error();
     return plan;
   }
-  state.rotation =
-      place_ask(cluster, job, *std::move(ask), state.running(), state.rotation, plan);
+  state.rotation = place_ask(cluster, job, *std::move(ask), state.running(), state.rotation, plan);
   return plan;
 }
 
@@ -111,39 +156,14 @@ StepPlan place_launcher_step(const cluster::Cluster& cluster, const JobFacts& jo
 std::vector<std::uint32_t> job_tasks_per_node(const cluster::Cluster& cluster,
                                               const JobFacts& job) {
   const auto& nodes = job.allocation.nodes;
-  const std::uint32_t cpus = std::max(job.request.cpus_per_task.value_or(1), 1U);
+  LayoutAsk ask = job_layout(job);
   std::vector<std::uint32_t> room;
-  std::uint64_t fit = 0;
-  for (const auto& share : nodes) {
-    std::uint32_t per_task = cpus;
-    if (job.request.ntasks_per_core == 1U) {
-      per_task = std::max(per_task, cluster.nodes[share.node].threads_per_core);
-    }
-    std::uint32_t tasks = std::max(share.usable_cpus / per_task, 1U);
-    if (job.request.ntasks_per_node) tasks = std::min(tasks, *job.request.ntasks_per_node * cpus);
-    room.push_back(tasks);
-    fit += share.usable_cpus / cpus;
-  }
-  LayoutAsk ask;
-  const std::uint64_t per_node =
-      std::uint64_t{job.request.ntasks_per_node.value_or(0)} * nodes.size();
-  std::uint64_t tasks = job.counts.tasks && (job.request.ntasks || job.request.ntasks_per_gpu)
-                            ? *job.counts.tasks
-                            : per_node > 0 ? per_node : fit;
-  const std::uint64_t most = std::uint64_t{cluster.settings.max_tasks_per_node} * nodes.size();
-  tasks = std::clamp<std::uint64_t>(tasks, 1, std::max<std::uint64_t>(most, 1));
-  ask.tasks = static_cast<std::uint32_t>(tasks);
-  if (job.request.distribution) {
-    const auto& given = *job.request.distribution;
-    ask.method = given.nodes.value_or(request::NodeDist::block);
-    ask.pack = given.pack.value_or(false);
-    ask.plane_size = given.plane_size.value_or(1);
-  }
   if (ask.method == request::NodeDist::arbitrary) {
-    std::vector<std::uint32_t> counts;
-    for (const auto& share : nodes) counts.push_back(share.tasks);
-    return counts;
+    for (const auto& share : nodes) room.push_back(share.tasks);
+    return room;
   }
+  for (const auto& share : nodes) room.push_back(job_tasks_on(cluster, job, share));
+  ask.tasks = job_task_count(cluster, job);
   return counts_of(lay_out(ask, room));
 }
 

@@ -31,8 +31,8 @@ GresRequest all_of(const Request& request) {
 
 /// --gpus on the command line drops an inherited SLURM_GPUS_PER_NODE; --gres stays.
 std::vector<GresAsk> without_inherited_per_node(const Request& srun) {
-  const bool drop = srun.given.on_command_line(Opt::gpus) &&
-                    srun.given.from_environment(Opt::gpus_per_node);
+  const bool drop =
+      srun.given.on_command_line(Opt::gpus) && srun.given.from_environment(Opt::gpus_per_node);
   if (!drop) return srun.gres_per_node;
   std::vector<GresAsk> kept;
   if (const request::Given* gres = srun.given.find(Opt::gres)) {
@@ -52,7 +52,9 @@ void add_names(std::vector<std::string>& names, const std::vector<GresAsk>& asks
 
 }  // namespace
 
-std::vector<GresAsk> GresRequest::gpus_of_step() const { return of_name(per_step, "gpu"); }
+std::vector<GresAsk> GresRequest::gpus_of_step() const {
+  return of_name(per_step, "gpu");
+}
 
 GresRequest requested_gres(const JobFacts& job, const Request& srun) {
   GresRequest wanted = all_of(srun);

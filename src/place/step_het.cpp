@@ -75,7 +75,7 @@ JobFacts join_jobs(std::span<const JobFacts> components) {
     auto& nodes = whole.allocation.nodes;
     nodes.insert(nodes.end(), part.allocation.nodes.begin(), part.allocation.nodes.end());
   }
-  std::ranges::stable_sort(whole.allocation.nodes, {}, &cluster::NodeShare::node);
+  std::ranges::sort(whole.allocation.nodes, {}, &cluster::NodeShare::node);
   return whole;
 }
 

@@ -9,9 +9,10 @@
 
 namespace berth::place {
 
-/// One step out of its components: the same id, ranks and node ids continue from one component to the
-/// next. What may differ between components (CPUs a task, binding, distribution) is that of component
-/// `viewpoint`, whose tasks are going to see it. The first component that does not start decides.
+/// One step out of its components: the same id, ranks and node ids continue from one component to
+/// the next. What may differ between components (CPUs a task, binding, distribution) is that of
+/// component `viewpoint`, whose tasks are going to see it. The first component that does not start
+/// decides.
 StepPlan join_components(std::span<const StepPlan> parts, std::size_t viewpoint = 0);
 
 /// The job that tasks of such a step see: id and name of the first component, all nodes.

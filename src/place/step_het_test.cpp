@@ -21,8 +21,7 @@ TEST(HetStep, BothComponentsOfAJob) {
   const JobFacts job = join_jobs(std::vector<JobFacts>{first.facts(), second.facts()});
   EXPECT_EQ(corpus::ranks(cluster, plan), "gpu1:0 cpu1:1,2");
   EXPECT_EQ(corpus::masks(plan), "1,1,2");
-  const Environment script =
-      het_batch_environment(cluster, {first.facts(), second.facts()});
+  const Environment script = het_batch_environment(cluster, {first.facts(), second.facts()});
   const Environment env = task_environment(cluster, job, plan, plan.tasks[2], script);
   EXPECT_EQ(env.at("SLURM_NODEID"), "1");
   EXPECT_EQ(env.at("SLURM_PROCID"), "2");
@@ -37,8 +36,8 @@ TEST(HetStep, BothComponentsOfAJob) {
   EXPECT_EQ(env.at("SLURM_CPUS_ON_NODE"), "2");
   // Slurm lets the script's value through here; a node without GPUs shows none.
   EXPECT_FALSE(env.contains("CUDA_VISIBLE_DEVICES"));
-  EXPECT_EQ(task_environment(cluster, job, plan, plan.tasks[0], script)
-                .at("CUDA_VISIBLE_DEVICES"), "0");
+  EXPECT_EQ(task_environment(cluster, job, plan, plan.tasks[0], script).at("CUDA_VISIBLE_DEVICES"),
+            "0");
 }
 
 TEST(HetStep, SrunThatMadeSeveralJobs) {
@@ -74,8 +73,8 @@ TEST(HetStep, ComponentsInAnOrdinaryJobKeepApart) {
   EXPECT_EQ(job.state().rotation, 3U);
 
   Job one(cluster, "-N1 -n4", {nodes.front()});
-  const auto none = place_step_components(cluster, one.facts(),
-                                          {one.srun("-n1"), one.srun("-n1")}, one.state());
+  const auto none =
+      place_step_components(cluster, one.facts(), {one.srun("-n1"), one.srun("-n1")}, one.state());
   EXPECT_EQ(corpus::lines(join_components(none)),
             "srun: error: Allocation failure of 1 nodes: job size of 1, already allocated 1 nodes "
             "to previous components.");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace berth::place {
 namespace {
@@ -13,7 +14,9 @@ constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
 }
 
 /// CPUs of a node that nobody else in the job reduces: what the rule for equal nodes compares.
-std::uint32_t job_cpus_on(const StepRoom& room) { return room.job->usable_cpus; }
+std::uint32_t job_cpus_on(const StepRoom& room) {
+  return room.job->usable_cpus;
+}
 
 class NodeChooser {
  public:
@@ -62,9 +65,8 @@ class NodeChooser {
   }
 
   Result<void> check_devices() const {
-    const auto without = std::ranges::count_if(rooms_, [](const StepRoom& room) {
-      return room.obstacle == StepObstacle::gres;
-    });
+    const auto without = std::ranges::count_if(
+        rooms_, [](const StepRoom& room) { return room.obstacle == StepObstacle::gres; });
     if (static_cast<std::size_t>(without) + count_ > rooms_.size()) {
       return fail(Code::invalid_gres, {});
     }
@@ -147,8 +149,11 @@ class NodeChooser {
         found_cpus += rooms_[p].usable;
       }
     }
-    std::ranges::stable_sort(smaller, std::greater<>(),
-                             [&](std::size_t p) { return rooms_[p].usable; });
+    // Larger ones first; of equal ones those that the walk met first.
+    const auto met = [&](std::size_t p) { return (p + rooms_.size() - rotation_) % rooms_.size(); };
+    std::ranges::sort(smaller, [&](std::size_t a, std::size_t b) {
+      return std::pair(rooms_[b].usable, met(a)) < std::pair(rooms_[a].usable, met(b));
+    });
     for (const std::size_t p : smaller) {
       if (found.size() == missing) break;
       found.push_back(p);
@@ -162,10 +167,14 @@ class NodeChooser {
 
   static Code shortage_of(const StepRoom& room) {
     switch (room.obstacle) {
-      case StepObstacle::memory: return Code::memory_unavailable;
-      case StepObstacle::gres: return Code::invalid_gres;
-      case StepObstacle::node_down: return Code::node_config_unavailable;
-      default: return Code::too_many_cpus;
+      case StepObstacle::memory:
+        return Code::memory_unavailable;
+      case StepObstacle::gres:
+        return Code::invalid_gres;
+      case StepObstacle::node_down:
+        return Code::node_config_unavailable;
+      default:
+        return Code::too_many_cpus;
     }
   }
 
@@ -173,7 +182,7 @@ class NodeChooser {
   [[nodiscard]] Code shortage() const {
     const auto memory = std::ranges::count(rooms_, StepObstacle::memory, &StepRoom::obstacle);
     return static_cast<std::size_t>(memory) + count_ > rooms_.size() ? Code::memory_unavailable
-                                                                      : Code::too_many_cpus;
+                                                                     : Code::too_many_cpus;
   }
 
   const StepAsk& ask_;

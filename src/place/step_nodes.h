@@ -14,8 +14,8 @@ struct NodeChoice {
   std::size_t rotation = 0;            // where the next step starts to look
 };
 
-/// Chooses among `rooms` (one for each node of the job). The error's code says what was short; whether
-/// that is for ever or for now, the caller knows: it asks again with an empty job.
+/// Chooses among `rooms` (one for each node of the job). The error's code says what was short;
+/// whether that is for ever or for now, the caller knows: it asks again with an empty job.
 Result<NodeChoice> choose_nodes(const StepAsk& ask, std::span<const StepRoom> rooms,
                                 std::size_t rotation);
 

@@ -38,35 +38,39 @@ void expect_layouts(const cluster::Cluster& cluster, Job& job, const std::vector
 TEST(StepLayout, FourNodesOfFour) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N4 --ntasks-per-node=4", equal_nodes(4, Bits::first_n(4)));
-  expect_layouts(cluster, job, {
-      {"-n6", "gpu1:0,1 gpu2:2,3 gpu3:4 gpu4:5"},
-      {"-n6 -m cyclic", "gpu1:0,4 gpu2:1,5 gpu3:2 gpu4:3"},
-      {"-n6 -m pack", "gpu1:0,1,2,3 gpu2:4,5"},
-      {"-n10 -m plane=3", "gpu1:0,1,2 gpu2:3,4,5 gpu3:6,7,8 gpu4:9"},
-      {"-N2", "gpu1:0,1,2,3 gpu2:4,5,6,7"},
-      {"-N3 --ntasks-per-node=2", "gpu1:0,1 gpu2:2,3 gpu3:4,5"},
-      {"-N2 -n5", "gpu1:0,1,2 gpu2:3,4"},
-      {"-n4 -m arbitrary -w gpu3,gpu1,gpu3,gpu2", "gpu1:1 gpu2:3 gpu3:0,2"},
-  });
+  expect_layouts(cluster, job,
+                 {
+                     {"-n6", "gpu1:0,1 gpu2:2,3 gpu3:4 gpu4:5"},
+                     {"-n6 -m cyclic", "gpu1:0,4 gpu2:1,5 gpu3:2 gpu4:3"},
+                     {"-n6 -m pack", "gpu1:0,1,2,3 gpu2:4,5"},
+                     {"-n10 -m plane=3", "gpu1:0,1,2 gpu2:3,4,5 gpu3:6,7,8 gpu4:9"},
+                     {"-N2", "gpu1:0,1,2,3 gpu2:4,5,6,7"},
+                     {"-N3 --ntasks-per-node=2", "gpu1:0,1 gpu2:2,3 gpu3:4,5"},
+                     {"-N2 -n5", "gpu1:0,1,2 gpu2:3,4"},
+                     {"-n4 -m arbitrary -w gpu3,gpu1,gpu3,gpu2", "gpu1:1 gpu2:3 gpu3:0,2"},
+                 });
   StepPlan plan = job.plan("-n20 -O");
   EXPECT_EQ(task_environment(cluster, job.facts(), plan, plan.tasks[0], {})
-                .at("SLURM_STEP_TASKS_PER_NODE"), "5(x4)");
+                .at("SLURM_STEP_TASKS_PER_NODE"),
+            "5(x4)");
   EXPECT_EQ(corpus::lines(job.plan("-n4 -m arbitrary -w gpu1,gpu2,gpu3")),
             "srun: error: You asked for 4 tasks but hostlist specified 3 nodes");
 }
 
 TEST(StepLayout, UnequalNodes) {
   const cluster::Cluster cluster = corpus::make();
-  Job job(cluster, "-N3 -n8", {{"gpu1", Bits::first_n(6), {}, 65536, {}},
-                               {"gpu2", Bits::of({0}), {}, 65536, {}},
-                               {"gpu3", Bits::of({0}), {}, 65536, {}}});
-  expect_layouts(cluster, job, {
-      {"-n8", "gpu1:0,1,2,3,4,5 gpu2:6 gpu3:7"},
-      {"-n8 -m cyclic", "gpu1:0,3,4,5,6,7 gpu2:1 gpu3:2"},
-      {"-n8 -m plane=2", "gpu1:0,1,4,5,6,7 gpu2:2 gpu3:3"},
-      {"-n4", "gpu1:0,1 gpu2:2 gpu3:3"},
-      {"-n4 -m pack", "gpu1:0,1 gpu2:2 gpu3:3"},
-  });
+  Job job(cluster, "-N3 -n8",
+          {{"gpu1", Bits::first_n(6), {}, 65536, {}},
+           {"gpu2", Bits::of({0}), {}, 65536, {}},
+           {"gpu3", Bits::of({0}), {}, 65536, {}}});
+  expect_layouts(cluster, job,
+                 {
+                     {"-n8", "gpu1:0,1,2,3,4,5 gpu2:6 gpu3:7"},
+                     {"-n8 -m cyclic", "gpu1:0,3,4,5,6,7 gpu2:1 gpu3:2"},
+                     {"-n8 -m plane=2", "gpu1:0,1,4,5,6,7 gpu2:2 gpu3:3"},
+                     {"-n4", "gpu1:0,1 gpu2:2 gpu3:3"},
+                     {"-n4 -m pack", "gpu1:0,1 gpu2:2 gpu3:3"},
+                 });
   EXPECT_EQ(job_tasks_per_node(cluster, job.facts()), (std::vector<std::uint32_t>{6, 1, 1}));
   EXPECT_EQ(job.plan("-N2 -n2 -c2").error.code, Code::too_many_cpus);
 }
@@ -74,21 +78,22 @@ TEST(StepLayout, UnequalNodes) {
 TEST(StepLayout, TaskCounts) {
   const cluster::Cluster cluster = corpus::make();
   Job bare(cluster, "-N4 --mem=1200", equal_nodes(4, Bits::of({0})));
-  expect_layouts(cluster, bare, {
-      {"", "gpu1:0 gpu2:1 gpu3:2 gpu4:3"},
-      {"-w gpu3", "gpu1:0 gpu2:1 gpu3:2 gpu4:3"},
-      {"-w gpu3 -N1", "gpu3:0"},
-      {"-x gpu4 -N2", "gpu1:0 gpu2:1"},
-      {"-n1", "gpu1:0"},
-      {"-N2-3", "gpu1:0 gpu2:1 gpu3:2"},
-  });
+  expect_layouts(cluster, bare,
+                 {
+                     {"", "gpu1:0 gpu2:1 gpu3:2 gpu4:3"},
+                     {"-w gpu3", "gpu1:0 gpu2:1 gpu3:2 gpu4:3"},
+                     {"-w gpu3 -N1", "gpu3:0"},
+                     {"-x gpu4 -N2", "gpu1:0 gpu2:1"},
+                     {"-n1", "gpu1:0"},
+                     {"-N2-3", "gpu1:0 gpu2:1 gpu3:2"},
+                 });
   EXPECT_EQ(bare.plan("-N2-3").distribution, "block");
   EXPECT_EQ(bare.plan("").distribution, "cyclic");
   EXPECT_EQ(bare.plan("--mem=0").distribution, "");
 
   Job pairs(cluster, "-N2 --ntasks-per-node=2", equal_nodes(2, Bits::first_n(2)));
-  expect_layouts(cluster, pairs, {
-      {"", "gpu1:0,1 gpu2:2,3"}, {"-n1", "gpu1:0"}, {"-N1 -n2", "gpu1:0,1"}});
+  expect_layouts(cluster, pairs,
+                 {{"", "gpu1:0,1 gpu2:2,3"}, {"-n1", "gpu1:0"}, {"-N1 -n2", "gpu1:0,1"}});
 
   Job one(cluster, "-n4", equal_nodes(1, Bits::of({0, 1, 8, 9})));
   EXPECT_EQ(one.plan("-N1").ntasks, 4U);
@@ -102,6 +107,23 @@ TEST(StepLayout, TasksPerGpuRaiseTheTasks) {
   EXPECT_EQ(job.plan("--gpus=2 --ntasks-per-gpu=1").ntasks, 16U);
 }
 
+TEST(StepLayout, HostFiles) {
+  const cluster::Cluster cluster = corpus::make();
+  Job job(cluster, "-N3 -n6", equal_nodes(3, Bits::first_n(4)));
+  request::Request srun = job.srun("-n3");
+  srun.distribution.emplace();
+  srun.distribution->nodes = request::NodeDist::arbitrary;
+  srun.distribution->text = "arbitrary";
+  srun.nodelist = {"gpu2", "gpu1", "gpu2", "gpu3"};  // as a file gives it: longer is cut
+  const StepPlan plan = place_step(cluster, job.facts(), srun, job.state());
+  EXPECT_EQ(corpus::ranks(cluster, plan), "gpu1:1 gpu2:0,2") << corpus::lines(plan);
+  EXPECT_EQ(plan.distribution, "arbitrary");
+  srun.ntasks = 5;
+  EXPECT_EQ(corpus::lines(place_step(cluster, job.facts(), srun, job.state())),
+            "srun: error: Too few NodeNames in Slurm Hostfile\n"
+            "srun: error: Failure getting NodeNames from hostfile");
+}
+
 TEST(StepWarnings, AreThoseOfSrun) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N4 -n16", equal_nodes(4, Bits::first_n(4)));
@@ -109,16 +131,16 @@ TEST(StepWarnings, AreThoseOfSrun) {
     const StepPlan plan = job.plan(line);
     return plan.warnings.empty() ? "" : render(plan.warnings.front(), "srun");
   };
-  EXPECT_EQ(warning("-n1"),
-            "srun: warning: can't run 1 processes on 4 nodes, setting nnodes to 1");
+  EXPECT_EQ(warning("-n1"), "srun: warning: can't run 1 processes on 4 nodes, setting nnodes to 1");
   EXPECT_EQ(warning("-N1 -n1"), "");
   EXPECT_EQ(warning("--ntasks-per-node=2"),
             "srun: warning: can't honor --ntasks-per-node set to 2 which doesn't match the "
             "requested tasks 16 with the maximum number of requested nodes 4. Ignoring "
             "--ntasks-per-node.");
   const StepPlan ignored = job.plan("--ntasks-per-node=2");
-  EXPECT_EQ(corpus::ranks(cluster, ignored), "gpu1:0,1,2,3 gpu2:4,5,6,7 gpu3:8,9,10,11 "
-                                             "gpu4:12,13,14,15");
+  EXPECT_EQ(corpus::ranks(cluster, ignored),
+            "gpu1:0,1,2,3 gpu2:4,5,6,7 gpu3:8,9,10,11 "
+            "gpu4:12,13,14,15");
   EXPECT_EQ(warning("-n6 -m pack --ntasks-per-node=4"),
             "srun: warning: can't honor --ntasks-per-node set to 4 which doesn't match the "
             "requested tasks 6 and -mpack, which forces min number of nodes to 1");
@@ -183,8 +205,9 @@ TEST(StepNodes, ThreadsBeyondTheJobs) {
   const Environment batch = batch_environment(cluster, job.facts());
   EXPECT_EQ(batch.at("SLURM_JOB_CPUS_PER_NODE"), "3");
   EXPECT_EQ(batch.at("SLURM_CPUS_ON_NODE"), "3");
-  EXPECT_EQ(task_environment(cluster, job.facts(), plan, plan.tasks[0], batch)
-                .at("SLURM_CPUS_ON_NODE"), "6");
+  EXPECT_EQ(
+      task_environment(cluster, job.facts(), plan, plan.tasks[0], batch).at("SLURM_CPUS_ON_NODE"),
+      "6");
 }
 
 TEST(StepNodes, SmallStepsRotate) {

@@ -23,7 +23,10 @@ class StepPlacer {
  public:
   StepPlacer(const cluster::Cluster& cluster, const JobFacts& job, StepAsk ask,
              std::span<const StepPlan> running, std::size_t rotation)
-      : cluster_(cluster), job_(job), ask_(std::move(ask)), running_(running),
+      : cluster_(cluster),
+        job_(job),
+        ask_(std::move(ask)),
+        running_(running),
         rotation_(rotation) {}
 
   /// `plan.id` is set; everything else is filled in. Returns where the next step starts to look.
@@ -123,7 +126,7 @@ class StepPlacer {
       }
       return fmt::format("GPUs of the job: {}", fmt::join(have, ", "));
     }
-    if (code == Code::memory_unavailable && ask_.memory) {
+    if (code == Code::memory_unavailable && ask_.memory && !job_.allocation.nodes.empty()) {
       return fmt::format("the step wants {} MB, the job has {} MB on {}", ask_.memory->mb,
                          job_.allocation.nodes.front().memory_mb,
                          cluster_.nodes[job_.allocation.nodes.front().node].name);
@@ -195,8 +198,8 @@ class StepPlacer {
     const cluster::Node& node = cluster_.nodes[at.share.node];
     std::vector<Bits> reach = binding.masks;
     if (!binding.bound) reach.assign(reach.size(), Bits::first_n(node.cpus()));
-    const auto gpus = bind_gpus(node, at.share, reach, plan.gpu_bind,
-                                cluster_.settings.constrain_devices);
+    const auto gpus =
+        bind_gpus(node, at.share, reach, plan.gpu_bind, cluster_.settings.constrain_devices);
     for (std::size_t local = 0; local < at.ranks.size(); ++local) {
       TaskPlan& task = plan.tasks[at.ranks[local]];
       task.rank = at.ranks[local];

@@ -8,8 +8,8 @@
 
 namespace berth::place {
 
-/// Fills in `plan`, whose id is set. Returns where the next step starts to look for nodes: unchanged
-/// unless the step starts.
+/// Fills in `plan`, whose id is set. Returns where the next step starts to look for nodes:
+/// unchanged unless the step starts.
 std::size_t place_ask(const cluster::Cluster& cluster, const JobFacts& job, StepAsk ask,
                       std::span<const StepPlan> running, std::size_t rotation, StepPlan& plan);
 

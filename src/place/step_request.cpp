@@ -34,7 +34,10 @@ class AskMaker {
  public:
   AskMaker(const cluster::Cluster& cluster, const JobFacts& job, const Request& srun,
            std::vector<Message>& warnings)
-      : cluster_(cluster), job_(job), srun_(srun), warnings_(warnings),
+      : cluster_(cluster),
+        job_(job),
+        srun_(srun),
+        warnings_(warnings),
         job_nodes_(static_cast<std::uint32_t>(job.allocation.nodes.size())) {}
 
   Result<StepAsk> in_job() {
@@ -100,8 +103,8 @@ class AskMaker {
     const auto kind = srun_.cpu_bind ? srun_.cpu_bind->kind : std::nullopt;
     bind.verbose = srun_.cpu_bind && srun_.cpu_bind->verbose;
     bind.threads_per_core = srun_.threads_per_core;
-    bind.ntasks_per_core = srun_.ntasks_per_core;
-    bind.ntasks_per_socket = srun_.ntasks_per_socket;
+    if (srun_.ntasks_per_core != 0U) bind.ntasks_per_core = srun_.ntasks_per_core;
+    if (srun_.ntasks_per_socket != 0U) bind.ntasks_per_socket = srun_.ntasks_per_socket;
     bind.overcommit = srun_.overcommit;
     if (srun_.hint && !kind && !bind.threads_per_core &&
         *srun_.hint != request::Hint::multithread) {
@@ -113,11 +116,21 @@ class AskMaker {
     bind.level = implied_level(srun_);
     if (!kind || *kind == CpuBindKind::rank) return;
     switch (*kind) {
-      case CpuBindKind::sockets: bind.level = BindLevel::sockets; break;
-      case CpuBindKind::cores: bind.level = BindLevel::cores; break;
-      case CpuBindKind::threads: bind.level = BindLevel::threads; break;
-      case CpuBindKind::ldoms: bind.level = BindLevel::ldoms; break;
-      default: bind.explicit_bind = srun_.cpu_bind; break;
+      case CpuBindKind::sockets:
+        bind.level = BindLevel::sockets;
+        break;
+      case CpuBindKind::cores:
+        bind.level = BindLevel::cores;
+        break;
+      case CpuBindKind::threads:
+        bind.level = BindLevel::threads;
+        break;
+      case CpuBindKind::ldoms:
+        bind.level = BindLevel::ldoms;
+        break;
+      default:
+        bind.explicit_bind = srun_.cpu_bind;
+        break;
     }
   }
 
@@ -188,7 +201,8 @@ class AskMaker {
   void task_count() {
     const auto per_node = srun_.ntasks_per_node;
     ask_.tasks = srun_.ntasks;
-    if (srun_.given.from_environment(Opt::ntasks) && ask_.nodes_given && per_node) ask_.tasks.reset();
+    if (srun_.given.from_environment(Opt::ntasks) && ask_.nodes_given && per_node)
+      ask_.tasks.reset();
     if (ask_.tasks) return;
     if (arbitrary()) {
       set_tasks(ask_.layout.positions.size());
@@ -224,25 +238,30 @@ class AskMaker {
     const auto per_node = ask_.ntasks_per_node;
     if (!per_node) return;
     if (tasks > std::uint64_t{ask_.max_nodes} * *per_node) {
-      warn(fmt::format("can't honor --ntasks-per-node set to {} which doesn't match the requested "
-                       "tasks {} with the maximum number of requested nodes {}. Ignoring "
-                       "--ntasks-per-node.",
-                       *per_node, tasks, ask_.max_nodes));
+      warn(
+          fmt::format("can't honor --ntasks-per-node set to {} which doesn't match the requested "
+                      "tasks {} with the maximum number of requested nodes {}. Ignoring "
+                      "--ntasks-per-node.",
+                      *per_node, tasks, ask_.max_nodes));
       ask_.ntasks_per_node.reset();
     } else if (ask_.layout.pack && tasks > *per_node) {
-      warn(fmt::format("can't honor --ntasks-per-node set to {} which doesn't match the requested "
-                       "tasks {} and -mpack, which forces min number of nodes to 1",
-                       *per_node, tasks));
+      warn(
+          fmt::format("can't honor --ntasks-per-node set to {} which doesn't match the requested "
+                      "tasks {} and -mpack, which forces min number of nodes to 1",
+                      *per_node, tasks));
       ask_.ntasks_per_node.reset();
     }
   }
 
   Result<void> check_nodes() {
+    if (ask_.tasks == 0U) {
+      return fail(Code::invalid_task_count, std::string(slurm_text(Code::invalid_task_count)));
+    }
     if (ask_.min_nodes > nodes_left()) {
-      Error error = fail(Code::invalid_node_count,
-                         fmt::format("Only allocated {} nodes asked for {}", nodes_left(),
-                                     ask_.min_nodes))
-                        .error();
+      Error error =
+          fail(Code::invalid_node_count,
+               fmt::format("Only allocated {} nodes asked for {}", nodes_left(), ask_.min_nodes))
+              .error();
       if (!excluded_.empty()) {
         error.messages.push_back({Severity::error, "Are required nodes explicitly excluded?"});
         error.hint = fmt::format(
@@ -376,8 +395,7 @@ void settle_tasks(StepAsk& ask, std::uint32_t tasks) {
 }
 
 Error step_error(const JobFacts& job, Code code, std::string hint) {
-  return fail(code,
-              fmt::format("Unable to create step for job {}: {}", job.id, slurm_text(code)),
+  return fail(code, fmt::format("Unable to create step for job {}: {}", job.id, slurm_text(code)),
               std::move(hint))
       .error();
 }

@@ -1,7 +1,9 @@
-// What srun decides before it asks for a step: how many nodes and tasks, which devices, how they are
-// bound. From the parsed options and the job to plain numbers, with srun's own warnings and refusals.
+// What srun decides before it asks for a step: how many nodes and tasks, which devices, how they
+// are bound. From the parsed options and the job to plain numbers, with srun's own warnings and
+// refusals.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +16,8 @@
 
 namespace berth::place {
 
-/// a × b, or the largest number when that is more: hostile counts must not wrap round to small ones.
+/// a × b, or the largest number when that is more: hostile counts must not wrap round to small
+/// ones.
 constexpr std::uint64_t product_or_max(std::uint64_t a, std::uint64_t b) {
   return b != 0 && a > UINT64_MAX / b ? UINT64_MAX : a * b;
 }
@@ -44,9 +47,9 @@ struct StepAsk {
   std::optional<std::uint32_t> tasks;  // unset: as many as fit (settle_tasks)
   std::optional<std::uint32_t> ntasks_per_node;
   std::optional<std::uint32_t> cpus_per_task;
-  std::optional<std::uint64_t> cpus;   // wanted in all; unset until tasks are known
-  std::uint64_t job_cpus = 0;          // what the job has in all
-  bool all_job_cpus = false;           // own job and no task count: the step takes all of it
+  std::optional<std::uint64_t> cpus;  // wanted in all; unset until tasks are known
+  std::uint64_t job_cpus = 0;         // what the job has in all
+  bool all_job_cpus = false;          // own job and no task count: the step takes all of it
   bool exact = false;
   bool overlap = false;
   bool overcommit = false;
@@ -54,27 +57,27 @@ struct StepAsk {
   bool enforce_binding = false;
   bool allow_task_sharing = false;
   std::optional<request::Memory> memory;  // never 0: all of the job's memory is not counted
-  bool all_memory = false;             // --mem=0 or --mem-per-cpu=0 was asked for
+  bool all_memory = false;                // --mem=0 or --mem-per-cpu=0 was asked for
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<std::uint32_t> ntasks_per_gpu;
   std::vector<StepGres> gres;
   std::vector<request::GresAsk> step_gpus;  // --gpus, whatever basis counts
   std::optional<request::GpuBind> gpu_bind;
-  std::string tres_per_task;                // SLURM_TRES_PER_TASK of the tasks
+  std::string tres_per_task;  // SLURM_TRES_PER_TASK of the tasks
 
   LayoutAsk layout;
-  bool fewest_nodes = false;           // pack without -N: as few nodes as hold the tasks
-  bool nodes_given = false;            // -N on the command line
+  bool fewest_nodes = false;  // pack without -N: as few nodes as hold the tasks
+  bool nodes_given = false;   // -N on the command line
   bool distribution_given = false;
-  std::string distribution;            // SLURM_DISTRIBUTION, "" = not set
+  std::string distribution;  // SLURM_DISTRIBUTION, "" = not set
   CpuBindAsk cpu_bind;
 
-  std::vector<std::size_t> listed;     // positions in the job that must be used
-  std::vector<std::size_t> barred;     // taken by earlier components of the same step
-  std::optional<std::size_t> relative; // -r
+  std::vector<std::size_t> listed;      // positions in the job that must be used
+  std::vector<std::size_t> barred;      // taken by earlier components of the same step
+  std::optional<std::size_t> relative;  // -r
 
   /// CPUs of a task for counting (c, 1 when not given).
-  [[nodiscard]] std::uint32_t task_cpus() const { return cpus_per_task.value_or(1); }
+  [[nodiscard]] std::uint32_t task_cpus() const { return std::max(cpus_per_task.value_or(1), 1U); }
 };
 
 /// An srun inside its job. srun's own warnings go to `warnings`, also when it is refused.

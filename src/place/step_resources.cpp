@@ -75,8 +75,7 @@ std::uint32_t cpus_of(const StepRoom& room, const StepAsk& ask, const Bits& core
 }
 
 /// The least of a resource without which the node is of no use.
-std::vector<GresAsk> least_needed(const StepRoom& room, const StepGres& gres,
-                                  std::uint32_t nodes) {
+std::vector<GresAsk> least_needed(const StepRoom& room, const StepGres& gres, std::uint32_t nodes) {
   if (gres.basis == GresBasis::per_step) {
     std::vector<GresAsk> asks = gres.asks;
     for (GresAsk& ask : asks) ask.count = ask.count >= nodes ? 1 : 0;
@@ -86,9 +85,8 @@ std::vector<GresAsk> least_needed(const StepRoom& room, const StepGres& gres,
 }
 
 bool gres_fits(const StepRoom& room, const std::vector<GresAsk>& asks) {
-  return std::ranges::all_of(asks, [&](const GresAsk& ask) {
-    return room.free_of(ask.name, ask.type) >= ask.count;
-  });
+  return std::ranges::all_of(
+      asks, [&](const GresAsk& ask) { return room.free_of(ask.name, ask.type) >= ask.count; });
 }
 
 void check_gres(StepRoom& room, const StepAsk& ask) {
@@ -197,9 +195,8 @@ Bits cores_near(const Node& node, const Bits& gpus, bool every) {
     if (device == nullptr || device->any_socket(node.sockets)) {
       near = Bits::first_n(node.cores());
     } else {
-      device->sockets.each([&](std::size_t s) {
-        near |= node.socket_cores(static_cast<std::uint32_t>(s));
-      });
+      device->sockets.each(
+          [&](std::size_t s) { near |= node.socket_cores(static_cast<std::uint32_t>(s)); });
     }
     if (every) {
       cores &= near;
@@ -305,8 +302,8 @@ std::vector<StepRoom> find_room(const cluster::Cluster& cluster, const JobFacts&
 }
 
 std::uint32_t threads_used(const Node& node, const StepAsk& ask) {
-  return std::min(ask.cpu_bind.threads_per_core.value_or(node.threads_per_core),
-                  node.threads_per_core);
+  return std::clamp(ask.cpu_bind.threads_per_core.value_or(node.threads_per_core), 1U,
+                    node.threads_per_core);
 }
 
 std::vector<GresAsk> gres_needed(const StepRoom& room, const StepGres& gres, std::uint32_t tasks,

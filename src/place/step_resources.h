@@ -1,5 +1,5 @@
-// What a node of the job has left for a new step, and what the step takes of it: devices first, then
-// cores near them, then memory (spec placement-steps.md §3.1, §3.3, §4.2, §4.3).
+// What a node of the job has left for a new step, and what the step takes of it: devices first,
+// then cores near them, then memory (spec placement-steps.md §3.1, §3.3, §4.2, §4.3).
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ enum class StepObstacle { none, cpus, memory, gres, node_down };
 
 /// One node of the job as a new step finds it.
 struct StepRoom {
-  std::size_t position = 0;              // in the job
+  std::size_t position = 0;  // in the job
   const cluster::Node* node = nullptr;
   const cluster::NodeShare* job = nullptr;
-  Bits free_cores;                       // job cores that no counted step holds
-  std::uint32_t usable = 0;              // CPUs that tasks of this step could use here
+  Bits free_cores;           // job cores that no counted step holds
+  std::uint32_t usable = 0;  // CPUs that tasks of this step could use here
   std::uint64_t free_memory_mb = 0;
   std::vector<cluster::GresShare> free;  // units of the job's devices not held by counted steps
   bool idle = true;                      // no step of the job runs here
   StepObstacle obstacle = StepObstacle::none;
-  std::string missing;                   // name of the resource, for StepObstacle::gres
+  std::string missing;  // name of the resource, for StepObstacle::gres
 
   [[nodiscard]] bool candidate() const { return obstacle == StepObstacle::none; }
   /// Free units of a resource, of one type or of any ("").
@@ -55,8 +55,7 @@ std::vector<std::vector<request::GresAsk>> split_over_nodes(
     bool overlap);
 
 /// Takes what the step holds on one node; the code says what was short.
-Result<cluster::NodeShare> take_share(const StepRoom& room, const StepAsk& ask,
-                                      std::uint32_t tasks,
+Result<cluster::NodeShare> take_share(const StepRoom& room, const StepAsk& ask, std::uint32_t tasks,
                                       const std::vector<request::GresAsk>& of_step);
 
 }  // namespace berth::place

@@ -56,12 +56,12 @@ inline cluster::NodeShare share_of(const cluster::Cluster& cluster, const On& on
   share.cores = on.cores;
   const auto cores = static_cast<std::uint32_t>(on.cores.count());
   share.cpus = cores * node.threads_per_core;
-  share.usable_cpus =
-      cores * std::min(request.threads_per_core.value_or(node.threads_per_core),
-                       node.threads_per_core);
+  share.usable_cpus = cores * std::min(request.threads_per_core.value_or(node.threads_per_core),
+                                       node.threads_per_core);
   share.memory_mb = on.memory_mb;
   if (on.gpus.any()) {
-    cluster::GresShare gpus{"gpu", std::vector<std::uint64_t>(node.find_gres("gpu")->devices.size())};
+    cluster::GresShare gpus{"gpu",
+                            std::vector<std::uint64_t>(node.find_gres("gpu")->devices.size())};
     on.gpus.each([&](std::size_t i) { gpus.units[i] = 1; });
     share.gres.push_back(gpus);
   }

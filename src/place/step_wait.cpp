@@ -11,8 +11,8 @@ using cluster::NodeShare;
 
 /// One amount of one resource on one node, and how much of it running steps hold.
 struct Shortage {
-  std::string need;    // "2 GPUs"
-  std::string unit;    // "", " MB"
+  std::string need;  // "2 GPUs"
+  std::string unit;  // "", " MB"
   std::uint64_t held = 0;
   std::uint64_t total = 0;
   std::vector<std::uint32_t> steps;
@@ -20,12 +20,14 @@ struct Shortage {
 
 std::uint64_t amount(const NodeShare& share, StepObstacle what, const std::string& name) {
   switch (what) {
-    case StepObstacle::memory: return share.memory_mb;
+    case StepObstacle::memory:
+      return share.memory_mb;
     case StepObstacle::gres: {
       const auto* gres = share.find(name);
       return gres == nullptr ? 0 : gres->total();
     }
-    default: return share.cpus;
+    default:
+      return share.cpus;
   }
 }
 
@@ -114,16 +116,16 @@ StepWait explain_wait(const StepAsk& ask, std::span<const StepRoom> rooms,
                       std::span<const StepPlan> running) {
   StepWait wait;
   for (const StepRoom& room : rooms) {
-    const bool listed = ask.listed.empty() ||
-                        std::ranges::find(ask.listed, room.position) != ask.listed.end();
+    const bool listed =
+        ask.listed.empty() || std::ranges::find(ask.listed, room.position) != ask.listed.end();
     if (room.candidate() || !listed) continue;
     const Shortage shortage = shortage_on(ask, room, running);
     if (shortage.steps.empty()) continue;
     remember(wait.steps, shortage.steps);
     if (!wait.text.empty()) continue;  // the first node names the cause, the others only add steps
-    wait.text = fmt::format("{} on {} ({} of {}{} held by {})", shortage.need, room.node->name,
-                            shortage.held, shortage.total, shortage.unit,
-                            step_names(shortage.steps));
+    wait.text =
+        fmt::format("{} on {} ({} of {}{} held by {})", shortage.need, room.node->name,
+                    shortage.held, shortage.total, shortage.unit, step_names(shortage.steps));
   }
   return wait.text.empty() ? joint_wait(ask, running) : wait;
 }

@@ -1,4 +1,5 @@
-// Why a step that fits its job does not start now: which resource, on which node, held by which step.
+// Why a step that fits its job does not start now: which resource, on which node, held by which
+// step.
 #pragma once
 
 #include <span>
