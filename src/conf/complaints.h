@@ -42,6 +42,10 @@ class Complaints {
   /// A key that Slurm has and berth does not use; told once for each file and key.
   void unused(const Location& at, std::string_view key);
 
+  /// How many errors and warnings there were so far, also those not kept.
+  [[nodiscard]] std::size_t count() const {
+    return errors_.size() + warnings_.size() + warnings_left_out_;
+  }
   [[nodiscard]] bool failed() const { return !errors_.empty(); }
   /// No more errors are kept: reading on is useless.
   [[nodiscard]] bool full() const { return errors_.size() >= kMaxErrors; }

@@ -18,7 +18,7 @@ inline constexpr std::size_t kMaxFilesPerLine = 1024;
 inline constexpr std::size_t kMaxGresFiles = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxGresNodes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxGresLines = 200000;
-inline constexpr std::size_t kMaxGlobalGresLines = 1024;  // without NodeName=: read for every node
+inline constexpr std::size_t kMaxGlobalGresLines = 256;  // without NodeName=: read for every node
 
 /// One line of gres.conf. A line may have only AutoDetect=.
 struct GresLine {

@@ -106,9 +106,9 @@ TEST(GresConf, StaysBounded) {
 
 TEST(GresConf, BoundsLinesForEveryNode) {
   std::string text;
-  for (int i = 0; i < 1100; ++i) text += "Name=gpu File=/dev/nvidia0\n";
+  for (int i = 0; i < 300; ++i) text += "Name=gpu File=/dev/nvidia0\n";
   EXPECT_THAT(read(text).errors,
-              testing::Contains("gres.conf:1025: more than 1024 lines without NodeName="));
+              testing::Contains("gres.conf:257: more than 256 lines without NodeName="));
 }
 
 TEST(GresConf, NamesFlagsThatAreNotUsed) {

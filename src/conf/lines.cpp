@@ -173,6 +173,9 @@ class Reader {
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
       ++number;
       if (!continues) joined = {};
+      if (!joined.starts.empty() && joined.starts.back().first == joined.text.size()) {
+        joined.starts.pop_back();  // the line before added nothing
+      }
       joined.starts.emplace_back(joined.text.size(), number);
       continues = append(physical, joined.text);
       if (!continues) logical_line(name, joined);

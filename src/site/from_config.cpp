@@ -161,17 +161,8 @@ class Builder {
   void nodes_of(const conf::NodeLine& line) {
     const cluster::Node shape = node_hardware(line, complaints_);
     if (!known_gres(line)) return;
-    std::map<std::vector<std::uint32_t>, Devices> classes;
     for (const std::string& name : line.names) {
-      const std::vector<std::uint32_t> which = gres_lines_.of(name);
-      auto found = classes.find(which);
-      if (found == classes.end()) {
-        const auto lines = gres_lines_.at(which);
-        Devices devices =
-            node_devices(line, shape, lines, config_.gres.has_value(), name, complaints_);
-        found = classes.emplace(which, std::move(devices)).first;
-      }
-      const Devices& devices = found->second;
+      const Devices& devices = devices_of(line, shape, name);
       for (const cluster::Gres& gres : devices.gres) {
         for (const cluster::Device& device : gres.devices) devices_ += 1 + device.links.size() / 16;
       }
@@ -189,6 +180,33 @@ class Builder {
       }
       site_.cluster.nodes.push_back(std::move(node));
     }
+  }
+
+  /// The devices of a node. Nodes of the same line, and lines that say the same, are looked at
+  /// once, unless that gave a complaint that names the line.
+  const Devices& devices_of(const conf::NodeLine& line, const cluster::Node& shape,
+                            const std::string& name) {
+    const std::vector<std::uint32_t> which = gres_lines_.of(name);
+    std::string key = fmt::format("{} {} ", shape.sockets, shape.cores_per_socket);
+    if (line.gres) {
+      for (const text::TresItem& item : line.gres->value) {
+        key += fmt::format("{}:{}:{}:{},", item.name, item.type, item.count, item.no_consume);
+      }
+    }
+    key.append(reinterpret_cast<const char*>(which.data()), which.size() * sizeof which[0]);
+    const auto found = classes_.find(key);
+    if (found != classes_.end()) {
+      const bool repeat = found->second.complained && found->second.line != &line &&
+                          complaints_.count() < conf::Complaints::kMaxWarnings;
+      if (!repeat) return found->second.devices;
+    }
+    const std::size_t before = complaints_.count();
+    const auto lines = gres_lines_.at(which);
+    Class made;
+    made.devices = node_devices(line, shape, lines, config_.gres.has_value(), name, complaints_);
+    made.line = &line;
+    made.complained = complaints_.count() != before;
+    return classes_.insert_or_assign(std::move(key), std::move(made)).first->second.devices;
   }
 
   /// Every resource of Gres= must be in GresTypes=.
@@ -270,6 +288,12 @@ class Builder {
   GresLines gres_lines_;
   conf::Complaints complaints_;
   std::map<std::pair<Unknown, std::string>, std::vector<std::string>> unknown_;
+  struct Class {
+    Devices devices;
+    const conf::NodeLine* line = nullptr;
+    bool complained = false;
+  };
+  std::unordered_map<std::string, Class> classes_;
   std::size_t devices_ = 0;
   bool too_large_ = false;
 };

@@ -238,6 +238,18 @@ TEST(FromConfig, GathersNodesInNotes) {
                   "GPUs of slurm.conf are taken as usable from any socket"));
 }
 
+TEST(FromConfig, ComplainsOnceForEachLine) {
+  const auto site =
+      read_nodes("NodeName=n[1-3] Gres=gpu:2\nNodeName=m Gres=gpu:2", "Name=gpu File=/dev/nvidia0");
+  ASSERT_TRUE(site);
+  EXPECT_THAT(
+      site->warnings,
+      ElementsAre("slurm.conf:4: node n1 has gpu:2, gres.conf describes 1; planned with 2, 1 of "
+                  "them usable from any socket",
+                  "slurm.conf:5: node m has gpu:2, gres.conf describes 1; planned with 2, 1 of "
+                  "them usable from any socket"));
+}
+
 TEST(FromConfig, MarksPoolsAndExplicitOnes) {
   const auto site = read_nodes("NodeName=n Gres=gpu:1,nic:2",
                                "Name=gpu File=/dev/nvidia0 Flags=explicit\nName=nic Count=2");
