@@ -23,7 +23,9 @@ struct TaskBounds {
 TaskBounds task_bounds(const Ask& ask, const Node& node, std::uint64_t offered_cpus) {
   TaskBounds b;
   if (ask.per_node_tasks) {
-    b = {*ask.per_node_tasks, *ask.per_node_tasks};
+    // -n may be smaller than --ntasks-per-node: the CPUs are held all the same, devices are not.
+    b = {std::min(*ask.per_node_tasks, ask.tasks.value_or(*ask.per_node_tasks)),
+         *ask.per_node_tasks};
   } else if (ask.per_socket_tasks) {
     b = {*ask.per_socket_tasks, std::uint64_t{*ask.per_socket_tasks} * node.sockets};
   } else if (ask.per_core_tasks) {
@@ -41,8 +43,9 @@ TaskBounds task_bounds(const Ask& ask, const Node& node, std::uint64_t offered_c
              (ask.tasks && ask.tasks == ask.max_nodes && *ask.tasks == ask.min_nodes)) {
     b = {1, 1};
   }
-  b.high = std::min(b.high, offered_cpus / ask.cpus_per_task);
-  if (ask.tasks) b.high = std::min<std::uint64_t>(b.high, *ask.tasks);
+  if (!ask.overcommit) b.high = std::min(b.high, offered_cpus / ask.cpus_per_task);
+  // A node holds --ntasks-per-node tasks' CPUs even where -n is smaller.
+  if (ask.tasks && !ask.per_node_tasks) b.high = std::min<std::uint64_t>(b.high, *ask.tasks);
   b.low = std::clamp<std::uint64_t>(b.low, 1, std::max<std::uint64_t>(b.high, 1));
   return b;
 }
@@ -341,11 +344,17 @@ class NodeExam {
     const std::uint64_t needed_sockets =
         static_cast<std::uint64_t>(std::ranges::count(needed, std::uint8_t{1}));
     const auto cores_for = [&](std::uint64_t tasks) {
+      if (ask_.overcommit) tasks = 1;  // all tasks share the CPUs of one
       return (tasks * c + threads_ - 1) / threads_;
     };
     const std::uint64_t available = total_cores();
     std::uint64_t tasks = bounds.high;
-    while (tasks > bounds.low && cores_for(tasks) > available) tasks -= bounds.low;
+    // Fewer tasks, in steps of the lower bound, until their cores are there.
+    const std::uint64_t fit = available * threads_ / c;
+    if (!ask_.overcommit && tasks > fit && tasks > bounds.low) {
+      const std::uint64_t steps = (tasks - fit + bounds.low - 1) / bounds.low;
+      tasks = std::max(bounds.low, tasks - std::min(tasks, steps * bounds.low));
+    }
     std::uint64_t wanted = cores_for(tasks);
     if (e > 0) {
       std::uint64_t units = usable;
@@ -362,7 +371,7 @@ class NodeExam {
       wanted = std::max(wanted, needed_sockets);
       offer_.min_cores = std::max(offer_.min_cores, static_cast<std::uint32_t>(needed_sockets));
     }
-    if (wanted == 0) wanted = 1;
+    wanted = std::max<std::uint64_t>(wanted, (ask_.min_cpus_per_node + threads_ - 1) / threads_);
     if (wanted > available)
       return out(Cause::near_cores, available * threads_, wanted * threads_, i);
     max_tasks_ = std::min(max_tasks_, tasks);
@@ -418,8 +427,10 @@ class NodeExam {
   bool lower_to_memory() {
     std::uint64_t cpus = cpus_left();
     if (!ask_.devices.empty()) {
-      offered_ = ask_.cpus_per_gpu ? cpus : std::min(cpus, max_tasks_ * ask_.cpus_per_task);
-      offered_ = std::max<std::uint64_t>(offered_, std::uint64_t{offer_.min_cores} * threads_);
+      const std::uint64_t tasks = ask_.overcommit ? 1 : max_tasks_;
+      offered_ = ask_.cpus_per_gpu ? cpus : std::min(cpus, tasks * ask_.cpus_per_task);
+      offered_ = std::max({offered_, std::uint64_t{offer_.min_cores} * threads_,
+                           std::min<std::uint64_t>(cpus, ask_.min_cpus_per_node)});
       if (ask_.max_cpus_per_node) {
         offered_ = std::min<std::uint64_t>(offered_, *ask_.max_cpus_per_node);
       }
@@ -446,8 +457,11 @@ class NodeExam {
   }
 
   void finish() {
-    offer_.cpus = static_cast<std::uint32_t>(
-        ask_.exclusive ? std::uint64_t{node_.cores()} * threads_ : offered_);
+    if (ask_.exclusive) {  // all cores are taken; whole tasks are what counts
+      const std::uint64_t all = (node_.cores() - node_.reserved_cores.count()) * threads_;
+      offered_ = all - all % ask_.cpus_per_task;
+    }
+    offer_.cpus = static_cast<std::uint32_t>(offered_);
     offer_.kept = per_socket_;
     offer_.max_tasks = static_cast<std::uint32_t>(std::min(max_tasks_, kMany));
   }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "place/runs.h"
+#include "place/sets.h"
 
 namespace berth::place {
 namespace {
@@ -76,6 +77,12 @@ class Gathering {
     if (ask_.tasks && !ask_.per_node_tasks) {
       nodes_left_ =
           std::min<std::int64_t>(nodes_left_, std::max<std::int64_t>(*ask_.tasks, min_missing_));
+    }
+    // Every node gets a device of each job total, so there cannot be more nodes than devices.
+    for (const DeviceAsk& want : ask_.devices) {
+      if (want.per_job > 0 && want.per_job < static_cast<std::uint64_t>(nodes_left_)) {
+        nodes_left_ = static_cast<std::int64_t>(want.per_job);
+      }
     }
     tasks_left_ = ask_.tasks.value_or(0);
     gathered_.assign(ask_.devices.size(), 0);
@@ -160,10 +167,15 @@ class Gathering {
     std::int64_t tasks_here = 0;
     if (ask_.tasks) {
       const std::int64_t spare = tasks_left_ - std::max<std::int64_t>(min_missing_ - 1, 0);
-      tasks_here = std::clamp<std::int64_t>(
-          spare, 1, std::max<std::int64_t>(taken.cpus / ask_.cpus_per_task, 1));
+      const std::int64_t fit = ask_.overcommit ? spare : taken.cpus / ask_.cpus_per_task;
+      tasks_here = std::clamp<std::int64_t>(spare, 1, std::max<std::int64_t>(fit, 1));
       if (ask_.per_node_tasks)
         tasks_here = std::min<std::int64_t>(tasks_here, *ask_.per_node_tasks);
+    }
+    for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
+      if (ask_.devices[i].per_task == 0 || !ask_.tasks) continue;
+      const auto fit = static_cast<std::int64_t>(offer.devices[i] / ask_.devices[i].per_task);
+      tasks_here = std::min(tasks_here, std::max<std::int64_t>(fit, 1));
     }
     taken.devices.resize(ask_.devices.size());
     for (std::size_t i = 0; i < ask_.devices.size(); ++i) {
@@ -341,31 +353,17 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
   return std::nullopt;
 }
 
-/// Whether fewer candidates could help at all: only where the number of nodes is bounded, and the
-/// largest offers together would do.
-bool dropping_can_help(const SelectInput& in, const std::vector<NodeIndex>& candidates) {
-  if (!in.ask.max_nodes || *in.ask.max_nodes >= candidates.size()) return false;
+/// The usable candidates with what each could give if it came first.
+std::vector<Taken> offers_of(const SelectInput& in, const std::vector<NodeIndex>& candidates) {
   OfferBook book(in, Pass::any);
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
-  std::vector<std::uint64_t> cpus;
-  std::vector<std::vector<std::uint64_t>> units(in.ask.devices.size());
+  std::vector<Taken> out;
   for (NodeIndex node : candidates) {
     const Offer& offer = book.of(node);
     if (!offer.usable()) continue;
-    cpus.push_back(offer.cpus);
-    for (std::size_t i = 0; i < units.size(); ++i) units[i].push_back(offer.devices[i]);
+    out.push_back({node, offer.cpus, {offer.devices.begin(), offer.devices.end()}, offer});
   }
-  const auto best_sum = [&](std::vector<std::uint64_t>& values) {
-    std::ranges::sort(values, std::greater<>{});
-    const std::size_t n = std::min<std::size_t>(values.size(), *in.ask.max_nodes);
-    return std::accumulate(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n),
-                           std::uint64_t{0});
-  };
-  if (cpus.size() < in.ask.min_nodes || best_sum(cpus) < in.ask.total_cpus) return false;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (best_sum(units[i]) < in.ask.devices[i].per_job) return false;
-  }
-  return true;
+  return out;
 }
 
 /// Drops the weakest candidates; on large clusters several at once, so that the number of attempts
@@ -398,25 +396,31 @@ void drop_weakest(const SelectInput& in, std::vector<NodeIndex>& candidates) {
   }
 }
 
+std::optional<std::vector<Taken>> gather(const SelectInput& in,
+                                         const std::vector<NodeIndex>& candidates) {
+  for (Pass pass : {Pass::near, Pass::any}) {
+    if (pass == Pass::any && in.ask.devices.empty()) continue;  // the same as the first pass
+    if (auto taken = Gathering(in, candidates, pass).run()) return taken;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
   if (in.ask.max_nodes == 1U) {
     if (auto taken = select_single(in, Pass::near)) return taken;
     return select_single(in, Pass::any);
   }
+  if (auto taken = gather(in, in.candidates)) return taken;
+  const std::vector<Taken> offers = offers_of(in, in.candidates);
+  if (!could_hold(in.ask, offers)) return std::nullopt;
   std::vector<NodeIndex> candidates = in.candidates;
-  bool checked = false;
-  while (candidates.size() >= std::max<std::size_t>(in.ask.min_nodes, 1)) {
-    for (Pass pass : {Pass::near, Pass::any}) {
-      if (pass == Pass::any && in.ask.devices.empty()) continue;  // the same as the first pass
-      if (auto taken = Gathering(in, candidates, pass).run()) return taken;
-    }
-    if (!checked && !dropping_can_help(in, candidates)) return std::nullopt;
-    checked = true;
+  while (in.ask.max_nodes && *in.ask.max_nodes < candidates.size()) {
     const std::size_t before = candidates.size();
     drop_weakest(in, candidates);
-    if (candidates.size() == before) return std::nullopt;
+    if (candidates.size() == before || candidates.size() < in.ask.min_nodes) break;
+    if (auto taken = gather(in, candidates)) return taken;
   }
-  return std::nullopt;
+  return find_set(in.ask, offers, in.required);
 }
 
 }  // namespace

@@ -15,13 +15,16 @@ class TaskSharing {
     left_ = all_tasks();
     const std::int64_t c = ask_.cpus_per_task;
     for (std::size_t i = 0; i < taken_.size(); ++i) give(i, arbitrary(i));
-    if (!ask_.overcommit && ask_.arbitrary.empty()) {
+    if (ask_.overcommit) {
+      // Tasks share one task's CPUs; only devices of their own still bound how many go where.
+      if (has_per_task_devices()) rounds(false);
+    } else if (ask_.arbitrary.empty()) {
       fill_touched_cores();
       rounds(true);
       rounds(false);
     }
     for (std::size_t i = 0; i < taken_.size(); ++i) {
-      std::uint32_t cpus = static_cast<std::uint32_t>(out_[i].tasks * c);
+      auto cpus = static_cast<std::uint32_t>((ask_.overcommit ? 1 : out_[i].tasks) * c);
       if (ask_.cpus_per_gpu) cpus = std::max(cpus, std::min(gpu_cpus(i), taken_[i].offer.cpus));
       const auto least = static_cast<std::uint32_t>(taken_[i].offer.min_cores * threads(i));
       out_[i].cpus = std::max(cpus, least);
@@ -38,6 +41,10 @@ class TaskSharing {
     if (ask_.tasks) return *ask_.tasks;
     return std::max<std::int64_t>(static_cast<std::int64_t>(ask_.total_cpus / ask_.cpus_per_task),
                                   1);
+  }
+
+  [[nodiscard]] bool has_per_task_devices() const {
+    return std::ranges::any_of(ask_.devices, [](const DeviceAsk& d) { return d.per_task > 0; });
   }
 
   /// First visit: one task, or as many as an arbitrary list names.
@@ -57,12 +64,12 @@ class TaskSharing {
 
   /// How many more tasks a node may get: its share, --ntasks-per-node, and its devices.
   [[nodiscard]] std::int64_t room(std::size_t i, bool soft_limit) const {
-    std::int64_t limit = taken_[i].cpus / ask_.cpus_per_task;
+    std::int64_t limit =
+        ask_.overcommit ? std::int64_t{1} << 40 : taken_[i].cpus / ask_.cpus_per_task;
     if (ask_.per_node_tasks) limit = std::min<std::int64_t>(limit, *ask_.per_node_tasks);
-    bool per_task_devices = false;
+    const bool per_task_devices = has_per_task_devices();
     for (std::size_t d = 0; d < ask_.devices.size(); ++d) {
       if (ask_.devices[d].per_task == 0) continue;
-      per_task_devices = true;
       limit = std::min<std::int64_t>(
           limit, static_cast<std::int64_t>(taken_[i].offer.devices[d] / ask_.devices[d].per_task));
     }
