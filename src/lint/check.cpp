@@ -30,15 +30,15 @@ bool catches_all(const Entry& entry) {
   return entry.rule.code.ends_with("99");
 }
 
-void keep_first_of_each_line(std::vector<Finding>& findings) {
-  const auto same = [](const Finding& a, const Finding& b) {
-    return a.code == b.code && a.line == b.line;
-  };
-  const auto rest = std::ranges::unique(findings, same);
-  findings.erase(rest.begin(), rest.end());
-}
-
 }  // namespace
+
+void Report::add(Level level, int line, std::string text, std::string hint) {
+  const bool told = std::ranges::any_of(*findings_, [&](const Finding& each) {
+    return each.code == rule_->code && each.line == line;
+  });
+  if (told || findings_->size() >= kMaxFindings) return;
+  findings_->push_back({std::string(rule_->code), level, line, std::move(text), std::move(hint)});
+}
 
 bool Report::error_found() const {
   return std::ranges::any_of(*findings_,
@@ -67,10 +67,9 @@ std::vector<Finding> check(const Input& input) {
       entry.find(facts, report);
     }
   }
-  std::ranges::stable_sort(findings, {}, [](const Finding& each) {
+  std::ranges::sort(findings, {}, [](const Finding& each) {
     return std::tuple(each.level, each.line, std::string_view(each.code));
   });
-  keep_first_of_each_line(findings);
   return findings;
 }
 

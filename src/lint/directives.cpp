@@ -107,22 +107,28 @@ void find_cut_by_blank(const Facts& facts, Report& report) {
     const auto equals = std::ranges::find(line.words, "=");
     if (equals != line.words.end()) plain = static_cast<std::size_t>(equals - line.words.begin());
     if (!plain || *plain == 0) continue;
-    report.add(line.number,
-               fmt::format("The value before \"{}\" ends at the blank, and sbatch refuses the word "
-                           "that is left over.",
-                           shortened(line.words[*plain], 30)),
-               joined_line(line.words, *plain));
+    report.add(
+        line.number,
+        equals != line.words.end()
+            ? "No blanks may stand around \"=\": sbatch takes the sign itself for the value."
+            : fmt::format("The value before \"{}\" ends at the blank, and sbatch refuses the "
+                          "word that is left over.",
+                          shortened(line.words[*plain], 30)),
+        joined_line(line.words, *plain));
   }
 }
 
 void find_cut_by_hash(const Facts& facts, Report& report) {
   for (const Line& line : facts.lines.marked) {
     if (line.kind != LineKind::directive || line.cut_off.empty()) continue;
-    report.add(line.number,
-               fmt::format("\"{}\" is cut off as a comment: sbatch reads {}",
-                           shortened(line.cut_off, 30), shortened(line.cut_word, 40)),
-               fmt::format("#SBATCH \"{}{}\"      (or a blank before the #)", line.cut_word,
-                           first_word(line.cut_off)));
+    const std::size_t equals = line.cut_word.find('=');
+    const std::size_t value = equals == std::string::npos ? 0 : equals + 1;
+    report.add(
+        line.number,
+        fmt::format("\"{}\" is cut off as a comment: sbatch reads {}", shortened(line.cut_off, 30),
+                    shortened(line.cut_word, 40)),
+        fmt::format("{}\"{}{}\"      (or a blank before the #)", line.cut_word.substr(0, value),
+                    line.cut_word.substr(value), first_word(line.cut_off)));
   }
 }
 
@@ -148,7 +154,10 @@ void find_not_expanded(const Facts& facts, Report& report) {
   for (const Written& option : facts.written) {
     if (option.line == 0) continue;
     const std::size_t dollar = option.value.find('$');
-    const bool variable = dollar != std::string::npos && dollar + 1 < option.value.size();
+    const bool last = dollar == std::string::npos || dollar + 1 == option.value.size();
+    const char next = last ? ' ' : option.value[dollar + 1];
+    const bool variable = (next == '{' || next == '(' || next == '_' ||
+                           (next >= 'A' && next <= 'Z') || (next >= 'a' && next <= 'z'));
     const bool home = option.value.starts_with("~/");
     if (!variable && !home) continue;
     const std::string shown = fmt::format("--{}={}", long_name(option.opt), option.value);

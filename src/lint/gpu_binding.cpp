@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "lint/ranks.h"
 #include "lint/rule.h"
@@ -16,6 +17,20 @@ namespace {
 using request::GpuBindKind;
 using request::Opt;
 
+struct Seen {
+  Bits gpus;  // that at least one task sees
+  std::size_t tasks = 0;
+};
+
+std::map<cluster::NodeIndex, Seen> seen_by_node(const place::StepPlan& plan) {
+  std::map<cluster::NodeIndex, Seen> seen;
+  for (const place::TaskPlan& task : plan.tasks) {
+    seen[task.node].gpus |= task.gpus;
+    ++seen[task.node].tasks;
+  }
+  return seen;
+}
+
 void find_unseen_gpus(const Facts& facts, Report& report) {
   for (const StepSeen& step : facts.input.steps) {
     if (!is_srun(step) || step.plan == nullptr || step.request == nullptr) continue;
@@ -23,16 +38,13 @@ void find_unseen_gpus(const Facts& facts, Report& report) {
     const bool binds =
         bind && (bind->kind == GpuBindKind::per_task || bind->kind == GpuBindKind::single);
     if (!binds) continue;
+    const auto seen = seen_by_node(*step.plan);
     for (const place::StepNode& node : step.plan->nodes) {
-      Bits unseen = node.share.gpus();
+      const auto at = seen.find(node.share.node);
+      if (at == seen.end()) continue;
+      const std::size_t tasks = at->second.tasks;
+      const Bits unseen = node.share.gpus() - at->second.gpus;
       if (unseen.empty()) continue;
-      std::size_t tasks = 0;
-      for (const place::TaskPlan& task : step.plan->tasks) {
-        if (task.node != node.share.node) continue;
-        unseen -= task.gpus;
-        ++tasks;
-      }
-      if (unseen.empty() || tasks == 0) continue;
       const std::size_t held = node.share.gpus().count();
       report.add(
           line_of(step),
@@ -118,11 +130,13 @@ void find_written_devices(const Facts& facts, Report& report) {
                          : fmt::format(
                                "The job may get any {} of its node (here GPU {}), so these "
                                "may belong to others.",
-                               have.count(), have.list());
+                               count(have.count(), "GPU"), have.list());
     report.add(number, std::move(text),
-               have.empty() ? facts.as_directive("--gpus-per-task=1")
-                            : "leave the variable as it is set, and give each step its own: srun "
-                              "--exact -n1 --gres=gpu:1 …");
+               have.empty()
+                   ? facts.as_directive(fmt::format("--gres=gpu:{}", devices.size())) +
+                         "      (and leave the variable out)"
+                   : "leave it out: it is already set to the GPUs of the job\n"
+                     "one for each of several programs:   srun --exact -n1 --gres=gpu:1 … &");
   }
 }
 

@@ -69,7 +69,7 @@ std::string type_meant(const std::vector<std::string>& words,
 std::string known_types(const Facts& facts) {
   const auto types = facts.gpu_types();
   return types.empty() ? "This cluster's GPUs have no types."
-                       : fmt::format("This cluster has: {}.", fmt::join(types, ", "));
+                       : fmt::format("GPU types here: {}.", fmt::join(types, ", "));
 }
 
 /// "gpu:tesla_v100:1" or "tesla_v100:1" for what the pieces mean.
@@ -201,6 +201,20 @@ std::string partition_text(const Facts& facts, const Request& request) {
   return partition == nullptr ? "this cluster" : fmt::format("partition {}", partition->name);
 }
 
+/// "#SBATCH --partition=…" for an open partition that has a node with these GPUs; "" when none has.
+std::string partition_with(const Facts& facts, const GresAsk& ask) {
+  for (const cluster::Partition& partition : facts.input.cluster->partitions) {
+    if (partition.state != cluster::PartitionState::up) continue;
+    for (const cluster::NodeIndex index : partition.nodes) {
+      const cluster::Gres* gpu = facts.input.cluster->nodes[index].find_gres("gpu");
+      if (gpu == nullptr) continue;
+      const std::uint64_t have = ask.type.empty() ? gpu->total() : gpu->total_of(ask.type);
+      if (have > 0) return facts.as_directive("--partition=" + partition.name);
+    }
+  }
+  return {};
+}
+
 void report_too_many(const Facts& facts, const Job& job, Opt opt, const GresAsk& ask,
                      const Most& most, Report& report) {
   const std::string kind = ask.type.empty() ? "GPU" : ask.type + " GPU";
@@ -212,7 +226,7 @@ void report_too_many(const Facts& facts, const Job& job, Opt opt, const GresAsk&
     return report.add(
         line,
         fmt::format("{}: no node of {} has a {}, so the job is refused.", option, where, kind),
-        "berth explain without --partition shows whether another partition has one");
+        partition_with(facts, ask));
   }
   if (opt == Opt::gpus) {
     return report.add(line,

@@ -133,7 +133,9 @@ void find_shared(const Facts& facts, Report& report) {
     std::string text = fmt::format(
         "{} {}every {} sees {}: {}", source->option,
         per_node ? "is per node, and " : "binds nothing: ", is_srun(step) ? "task" : "rank",
-        gpus == 1 ? "the one GPU there" : fmt::format("all {} GPUs", gpus),
+        gpus == 1   ? "the one GPU there"
+        : gpus == 2 ? "both GPUs"
+                    : fmt::format("all {} GPUs", gpus),
         who_collides(facts, nodes));
     if (gpus > 1) {
       text += tasks < gpus
@@ -153,8 +155,8 @@ void find_choice_left_to_program(const Facts& facts, Report& report) {
     if (nodes.empty()) continue;
     const bool srun = is_srun(step);
     report.add(line_of(step),
-               fmt::format("Each of the {} {} on a node sees all {} GPUs. The program must take "
-                           "number {} itself, or all of them use the first.",
+               fmt::format("Each of the {} {} on a node sees all {} GPUs. The program must choose "
+                           "the one with number {} itself, or all use the first.",
                            nodes.front().ranks.size(), srun ? "tasks" : "ranks",
                            nodes.front().gpus.count(),
                            srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -200,11 +202,14 @@ void find_per_task_under_mpirun(const Facts& facts, Report& report) {
     if (per_task == 0) continue;
     const Opt opt =
         job->request->given.has(Opt::gpus_per_task) ? Opt::gpus_per_task : Opt::tres_per_task;
+    const bool fenced =
+        facts.input.cluster != nullptr && facts.input.cluster->settings.constrain_devices;
     const std::string what =
-        other
-            ? "every rank sees all GPUs of its node"
-            : "its ranks get no CUDA_VISIBLE_DEVICES at all, and all ranks of a node use the first "
-              "GPU of the machine, whoever it belongs to";
+        other ? "every rank sees all GPUs of its node"
+              : fmt::format(
+                    "its ranks get no CUDA_VISIBLE_DEVICES at all, and all ranks of a node "
+                    "use the first GPU {}",
+                    fenced ? "they find" : "of the machine, whoever it belongs to");
     const std::size_t gpus = job->gpus_on(0);
     report.add(
         line_of(step),

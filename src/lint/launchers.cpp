@@ -72,12 +72,31 @@ void find_launcher_on_first_node(const Facts& facts, Report& report) {
   }
 }
 
-/// Whether something in the script can start processes on other nodes.
+/// Whether something in the script may start processes on other nodes. Looks at the text, because
+/// what a script calls by other names (functions, wrappers) it still writes out somewhere.
 bool reaches_other_nodes(const Facts& facts) {
-  for (const std::string_view word :
-       {"srun", "mpirun", "mpiexec", "pdsh", "ssh ", "parallel", "torchrun", "deepspeed",
-        "accelerate", "torch.distributed", "SLURM_JOB_NODELIST", "prun", "clush"}) {
-    if (facts.input.script.find(word) != std::string_view::npos) return true;
+  constexpr std::array<std::string_view, 13> kWays = {"srun",
+                                                      "mpirun",
+                                                      "mpiexec",
+                                                      "pdsh",
+                                                      "ssh ",
+                                                      "parallel",
+                                                      "torchrun",
+                                                      "deepspeed",
+                                                      "accelerate",
+                                                      "torch.distributed",
+                                                      "SLURM_JOB_NODELIST",
+                                                      "prun",
+                                                      "clush"};
+  std::string_view rest = facts.input.script;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find('\n');
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (text::trim(line).starts_with('#')) continue;
+    for (const std::string_view way : kWays) {
+      if (line.find(way) != std::string_view::npos) return true;
+    }
   }
   return false;
 }
@@ -148,7 +167,7 @@ void find_mpirun_count(const Facts& facts, Report& report) {
     const std::uint64_t have = std::accumulate(slots.begin(), slots.end(), std::uint64_t{0});
     if (*asked == have) continue;
     if (*asked > have) {
-      const bool even = *asked % job->nodes() == 0;
+      const bool even = !job->request->ntasks && *asked % job->nodes() == 0;
       report.add(
           line_of(step),
           fmt::format("mpirun -np {} finds {} in the job: Open MPI refuses, others put several "

@@ -63,44 +63,57 @@ void find_no_time(const Facts& facts, Report& report) {
   }
 }
 
-/// Memory that one node must give, as far as the options say.
-std::uint64_t memory_on_a_node(const Request& request) {
-  if (!request.memory) return 0;
-  std::uint64_t factor = 1;
-  if (request.memory->per == request::MemoryPer::cpu) {
-    factor = std::uint64_t{request.cpus_per_task.value_or(1)} *
+/// How often the memory that was asked for is needed on one node, as far as the options say.
+std::uint64_t memory_factor(const Request& request) {
+  switch (request.memory->per) {
+    case request::MemoryPer::node:
+      return 1;
+    case request::MemoryPer::cpu:
+      return std::uint64_t{request.cpus_per_task.value_or(1)} *
              (request.nodes ? request.ntasks_per_node.value_or(1) : 1);
-  } else if (request.memory->per == request::MemoryPer::gpu) {
-    factor = std::max<std::uint64_t>(
-        1, std::max(gpus_in(request.gres_per_node), gpus_in(request.gres_per_task)));
+    case request::MemoryPer::gpu:
+      break;
   }
-  const std::uint64_t mb = request.memory->mb;
-  return mb != 0 && factor > UINT64_MAX / mb ? UINT64_MAX : mb * factor;
+  const std::uint64_t gpus =
+      std::max(gpus_in(request.gres_per_node), gpus_in(request.gres_per_task));
+  return std::max<std::uint64_t>(1, gpus);
+}
+
+Opt memory_option(request::MemoryPer per) {
+  return per == request::MemoryPer::node  ? Opt::mem
+         : per == request::MemoryPer::cpu ? Opt::mem_per_cpu
+                                          : Opt::mem_per_gpu;
+}
+
+/// The node with most memory that the job could use.
+const cluster::Node* largest_memory(const Facts& facts, const Job& job) {
+  const cluster::Node* most = nullptr;
+  for (const cluster::NodeIndex index : facts.candidates(*job.request)) {
+    const cluster::Node& node = facts.input.cluster->nodes[index];
+    if (job.asks_for_gpus() && node.find_gres("gpu") == nullptr) continue;
+    if (most == nullptr || node.usable_memory_mb() > most->usable_memory_mb()) most = &node;
+  }
+  return most;
 }
 
 void find_much_memory(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
-    if (!never(job) || facts.input.cluster == nullptr) continue;
-    const std::uint64_t asked = memory_on_a_node(*job.request);
-    std::uint64_t most = 0;
-    std::string name;
-    for (const cluster::NodeIndex index : facts.candidates(*job.request)) {
-      const cluster::Node& node = facts.input.cluster->nodes[index];
-      if (node.usable_memory_mb() > most) {
-        most = node.usable_memory_mb();
-        name = node.name;
-      }
-    }
-    if (asked <= most) continue;
-    const Opt opt = job.request->memory->per == request::MemoryPer::node  ? Opt::mem
-                    : job.request->memory->per == request::MemoryPer::cpu ? Opt::mem_per_cpu
-                                                                          : Opt::mem_per_gpu;
+    if (!never(job) || facts.input.cluster == nullptr || !job.request->memory) continue;
+    const std::uint64_t factor = memory_factor(*job.request);
+    const std::uint64_t mb = job.request->memory->mb;
+    const cluster::Node* node = largest_memory(facts, job);
+    if (node == nullptr || factor == 0 || mb <= node->usable_memory_mb() / factor) continue;
+    const Opt opt = memory_option(job.request->memory->per);
+    const bool product = factor > 1 && mb <= UINT64_MAX / factor;
     report.add(line_of(*job.request, opt),
-               fmt::format("{} comes to {} on a node; the largest ({}) has {}. The job is refused.",
-                           spelled(*job.request, opt), text::format_mb(asked), name,
-                           text::format_mb(most)),
-               facts.as_directive(fmt::format("--mem={}", text::format_mb(most))) +
-                   "      (--mem=0 is all of the node)");
+               fmt::format("{}{}; the largest node ({}) has {}. The job is refused.",
+                           spelled(*job.request, opt),
+                           product ? fmt::format(" is needed {} times on a node: {}", factor,
+                                                 text::format_mb(mb * factor))
+                                   : " is asked for on a node",
+                           node->name, text::format_mb(node->usable_memory_mb())),
+               facts.as_directive(fmt::format("--{}={}", long_name(opt),
+                                              text::format_mb(node->usable_memory_mb() / factor))));
   }
 }
 

@@ -44,7 +44,7 @@ struct StepSeen {
                                               // srun, or its parsing failed
   const place::StepPlan* plan = nullptr;      // null: not an srun, or it was not planned. A step
                                               // that had to wait has verdict `waits`, or, planned
-                                          // again at its start, waits_for_steps of the first try
+  // again at its start, waits_for_steps of the first try
   const Error* error = nullptr;  // why its parsing failed
 };
 

@@ -73,6 +73,17 @@ void find_unknown_feature(const Facts& facts, Report& report) {
   }
 }
 
+/// "#SBATCH --partition=…" for an open partition that has the node; "" when none has.
+std::string partition_of(const Facts& facts, cluster::NodeIndex node) {
+  for (const Partition& partition : facts.input.cluster->partitions) {
+    const bool has = std::ranges::binary_search(partition.nodes, node);
+    if (has && partition.state == cluster::PartitionState::up) {
+      return facts.as_directive("--partition=" + partition.name);
+    }
+  }
+  return {};
+}
+
 void find_unknown_node(const Facts& facts, Report& report) {
   if (facts.input.cluster == nullptr) return;
   std::vector<std::string> known;
@@ -89,7 +100,8 @@ void find_unknown_node(const Facts& facts, Report& report) {
         const auto partitions = facts.partitions(*job.request);
         report.add(line_of(*job.request, Opt::nodelist),
                    fmt::format("{} is not in partition {}.", name,
-                               partitions.empty() ? "?" : partitions.front()->name));
+                               partitions.empty() ? "?" : partitions.front()->name),
+                   partition_of(facts, *index));
       }
     }
   }
@@ -102,9 +114,12 @@ void find_closed_partition(const Facts& facts, Report& report) {
       return each->state != cluster::PartitionState::up;
     });
     if (partitions.empty() || !closed) continue;
+    const Partition* usual = facts.input.cluster->default_partition();
+    const bool open = usual != nullptr && usual->state == cluster::PartitionState::up;
     report.add(line_of(*job.request, Opt::partition),
                fmt::format("Partition {} is not up: the job waits until an administrator opens it.",
-                           partitions.front()->name));
+                           partitions.front()->name),
+               open ? facts.as_directive("--partition=" + usual->name) : "");
   }
 }
 

@@ -19,11 +19,8 @@ class Report {
   void add(int line, std::string text, std::string hint = {}) {
     add(rule_->level, line, std::move(text), std::move(hint));
   }
-  /// At a lower level than the rule's own.
-  void add(Level level, int line, std::string text, std::string hint = {}) {
-    if (findings_->size() >= kMaxFindings) return;
-    findings_->push_back({std::string(rule_->code), level, line, std::move(text), std::move(hint)});
-  }
+  /// At a lower level than the rule's own. What was said about a line is not said again.
+  void add(Level level, int line, std::string text, std::string hint = {});
   /// Whether some rule before this one found an error (for the catch-all rules).
   [[nodiscard]] bool error_found() const;
 

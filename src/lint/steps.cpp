@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "lint/ranks.h"
 #include "lint/rule.h"
@@ -74,7 +75,7 @@ void find_refused_step(const Facts& facts, Report& report) {
     if (error == nullptr || error->code == Code::too_many_cpus) continue;
     std::string hint = error->hint;
     const std::string_view what = error->what();
-    if (hint.empty() && what.find("--gpus-per-node and --gres=gpu") != std::string_view::npos) {
+    if (what.find("--gpus-per-node and --gres=gpu") != std::string_view::npos) {
       hint =
           "the job's --gpus-per-node is inherited:   srun --gpus-per-node=N …      (instead of "
           "--gres=gpu:N)";
@@ -186,8 +187,10 @@ std::string causes_text(const Job& job, const Causes& causes) {
 /// Calls fn(step, job, causes) for each step in the background that waits without need.
 template <class Fn>
 void each_needless_wait(const Facts& facts, Fn&& fn) {
+  std::set<int> lines;  // a loop waits in every turn; one finding is enough
   for (const StepSeen& step : facts.input.steps) {
     if (step.command == nullptr || step.request == nullptr || !waited(step)) continue;
+    if (!lines.insert(step.command->line).second) continue;
     const Job* job = facts.job_of(step);
     if (job == nullptr || !job->placed()) continue;
     const Causes causes = causes_of(facts, *job, step);

@@ -1,0 +1,6 @@
+#!/bin/bash
+# B205: `##SBATCH` is a comment.
+#SBATCH --time=10
+##SBATCH --gres=gpu:4
+
+srun python train.py

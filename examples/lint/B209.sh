@@ -1,0 +1,2 @@
+# B209: The script has no interpreter line.
+srun ./solver

@@ -1,0 +1,5 @@
+#!/bin/bash
+# B701: The directory of the output does not exist.
+#SBATCH --output=no-such-directory/%j.out
+
+srun ./solver
