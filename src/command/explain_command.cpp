@@ -137,13 +137,14 @@ request::Surroundings surroundings(const ExplainArguments& arguments, const std:
   return around;
 }
 
+/// What headings call it: the script, or the command when there is none.
 std::string heading_of(const ExplainArguments& arguments) {
-  if (arguments.is_script) {
-    return arguments.words.front() == "-" ? "the script" : arguments.words.front();
+  std::string name(request::command_name(arguments.command));
+  if (arguments.command == request::Command::sbatch) {
+    const std::size_t at = request::first_argument(arguments.command, arguments.words);
+    if (at < arguments.words.size()) name = arguments.words[at];
   }
-  std::string out(request::command_name(arguments.command));
-  for (const std::string& word : arguments.words) out += " " + word;
-  return out;
+  return name == "-" ? "the script" : name;
 }
 
 bool wants_colour(const request::Environment& environment) {
@@ -194,6 +195,9 @@ int run_explain(std::span<const std::string> words, const request::Environment& 
   explain::Input input;
   input.command = arguments->command;
   input.words = arguments->words;
+  if (arguments->is_script && arguments->words.size() == 1 && arguments->words.front() == "-") {
+    input.words.clear();  // as `sbatch < script`
+  }
   input.script = *script;
   input.name = heading_of(*arguments);
   input.around = surroundings(*arguments, *script, site->cluster, environment);

@@ -43,6 +43,12 @@ Environment exported(const Environment& mine, const std::optional<std::string>& 
   return out;
 }
 
+/// --help, --usage, --version.
+bool only_prints(const request::Request& request) {
+  return request.given.has(request::Opt::help) || request.given.has(request::Opt::usage) ||
+         request.given.has(request::Opt::version);
+}
+
 /// First index of an array specification, for SLURM_ARRAY_TASK_ID.
 std::string first_index(std::string_view array) {
   const std::size_t end = array.find_first_not_of("0123456789");
@@ -58,13 +64,18 @@ class Explainer {
     out_.command = input_.command;
     auto parsed = request::parse(input_.command, input_.words, input_.script, input_.around);
     if (!parsed) {
-      parse_error_ = parsed.error();
       out_.error = refusal(parsed.error(), input_.command);
+      if (parsed.error().exit_code == 0) return std::move(out_);  // an answer, as --mpi=list has
+      parse_error_ = parsed.error();
       read_ = script::read_script(input_.script, input_.around.environment, {});
       lint({});
       return std::move(out_);
     }
     components_ = std::move(parsed->components);
+    if (only_prints(components_.front())) {
+      out_.error = Refusal{"it prints text and asks for nothing", 0, "", {}, ""};
+      return std::move(out_);
+    }
     out_.messages = rendered(parsed->warnings, input_.command);
     job_ = place(input_, components_);
     describe_job();
@@ -141,7 +152,13 @@ class Explainer {
     read_ = input_.command == Command::salloc
                 ? read_command(request.argv, environment)
                 : script::read_script(script_text(), environment, script_arguments());
+    if (input_.command == Command::salloc || request.wrap) forget_lines();
     for (const std::string& note : read_.notes) out_.notes.push_back(note);
+    if (input_.command == Command::salloc && read_.commands.empty()) {
+      out_.notes.emplace_back(
+          "salloc starts a shell on this machine, not in the job: what should use its GPUs needs "
+          "srun");
+    }
     const Timeline timeline = follow(input_, job_.facts, read_, environment);
     if (timeline.truncated) {
       out_.notes.push_back(
@@ -149,6 +166,12 @@ class Explainer {
     }
     for (const Run& run : timeline.runs) add_step(run);
     lint(timeline.runs);
+  }
+
+  /// A command line has no lines that one could look up.
+  void forget_lines() {
+    for (script::Command& command : read_.commands) command.line = 0;
+    for (script::Event& event : read_.events) event.line = 0;
   }
 
   void add_array_variables(const request::Request& request) {
@@ -183,6 +206,7 @@ class Explainer {
         step.id.reset();
         step.error = refusal(parts.back().error, Command::srun);
         if (!out_.error) out_.error = step.error;
+        out_.accepted = false;
       }
     }
     const place::StepPlan first = parts.front();
@@ -227,7 +251,7 @@ class Explainer {
     }
     Step step;
     step.launcher = command.launcher;
-    step.line = input_.command == Command::salloc ? 0 : command.line;
+    step.line = command.line;
     step.command = shell_quoted(command.words);
     step.background = command.background;
     step.start = run.start;
@@ -281,9 +305,8 @@ class Explainer {
     }
     lister_.list_local(step, like, local_processes(words, like.gpus.count()));
     if (job.allocation.nodes.size() > 1) {
-      step.notes.push_back(fmt::format("it runs on {} only; the other {} of the job stay idle",
-                                       like.node,
-                                       counted(job.allocation.nodes.size() - 1, "node")));
+      step.notes.push_back(fmt::format("it runs on {} only, 1 of the {} nodes of the job",
+                                       like.node, job.allocation.nodes.size()));
     }
   }
 

@@ -64,7 +64,7 @@ place::JobFacts united(const std::vector<place::JobFacts>& facts,
     all.allocation.nodes.insert(all.allocation.nodes.end(), more.begin(), more.end());
   }
   all.id = facts.front().id;
-  std::ranges::stable_sort(all.allocation.nodes, {}, &cluster::NodeShare::node);
+  std::ranges::sort(all.allocation.nodes, {}, &cluster::NodeShare::node);
   return all;
 }
 

@@ -95,7 +95,7 @@ class Writer {
 
   std::string run() {
     head();
-    if (e_.error && e_.steps.empty()) refused(*e_.error);
+    if (e_.error && !e_.accepted && e_.steps.empty()) refused(*e_.error);
     nodes();
     batch();
     steps();
@@ -130,12 +130,17 @@ class Writer {
   }
 
   void refused(const Refusal& error) {
-    const std::string label = e_.asks.empty() ? cut(printable(e_.name), 60) + " is refused"
-                                              : std::string("it is refused");
-    line(paint_(Colour::red, fmt::format("{}, exit code {}:", label, error.exit_code)));
+    const std::string who = e_.asks.empty() ? cut(printable(e_.name), 60) : std::string("it");
+    if (error.exit_code == 0) {
+      line(who + " only answers:");  // --help, --hint=help and the like
+      if (error.lines.empty()) line("  " + error.text);
+    } else {
+      line(paint_(Colour::red, fmt::format("{} is refused, exit code {}:", who, error.exit_code)));
+    }
     for (const std::string& text : error.lines) line("  " + printable(text));
-    if (!error.nearest_miss.empty()) line("  " + printable(error.nearest_miss));
-    if (!error.hint.empty() && error.hint != error.nearest_miss) hint(error.hint);
+    const bool repeats = error.hint.starts_with(error.nearest_miss);
+    if (!error.nearest_miss.empty() && !repeats) line("  " + printable(error.nearest_miss));
+    if (!error.hint.empty()) hint(error.hint);
   }
 
   void hint(const std::string& text) {
@@ -199,7 +204,9 @@ class Writer {
 
   // ---- steps
 
+  /// Steps that a loop makes of one line, simple enough for one row each.
   static bool same_heading(const Step& a, const Step& b) {
+    if (a.line == b.line && a.start == StepStart::unknown && b.start == a.start) return true;
     return a.line == b.line && a.line != 0 && a.kind == StepKind::step &&
            b.kind == StepKind::step && a.launcher == b.launcher && !a.error && !b.error &&
            a.tasks.size() == 1 && b.tasks.size() == 1 && !a.uncertain && !b.uncertain &&
@@ -211,7 +218,10 @@ class Writer {
       std::size_t end = i + 1;
       while (end < e_.steps.size() && same_heading(e_.steps[i], e_.steps[end])) ++end;
       line("");
-      if (end - i > 1) {
+      if (end - i > 1 && e_.steps[i].start == StepStart::unknown) {
+        single(e_.steps[i]);
+        line(fmt::format("  and {} more of this line", end - i - 1));
+      } else if (end - i > 1) {
         repeated(i, end);
       } else {
         single(e_.steps[i]);
@@ -267,7 +277,11 @@ class Writer {
 
   void single(const Step& step) {
     heading(step, what_it_is(step) + start_text(step));
-    if (step.uncertain) line("  only perhaps: " + printable(step.why_uncertain));
+    if (step.start == StepStart::unknown) {
+      line("  " + printable(step.why_uncertain));
+    } else if (step.uncertain) {
+      line("  it may not run: " + printable(step.why_uncertain));
+    }
     if (!step.waits_why.empty()) line("  waits for " + printable(step.waits_why));
     for (const std::string& message : step.messages) line("  " + printable(message));
     if (step.error) refusal_lines(*step.error);

@@ -1,9 +1,10 @@
 // Parsing and placing the sruns of a job.
 #include "explain/steps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "place/environment.h"
 #include "request/parse.h"
 
 namespace berth::explain {
@@ -23,14 +24,6 @@ bool options_are_unsure(const script::Command& command, const std::vector<std::s
   return std::ranges::any_of(command.unsure_words, [&](std::size_t at) { return at < program; });
 }
 
-/// The environment of component k instead of component 0's.
-Environment for_component(Environment environment, const cluster::Cluster& cluster,
-                          const place::JobFacts& facts) {
-  std::erase_if(environment, [](const auto& entry) { return entry.first.starts_with("SLURM_"); });
-  for (auto& [name, value] : place::batch_environment(cluster, facts)) environment[name] = value;
-  return environment;
-}
-
 /// Fewest nodes of the job that hold so many tasks.
 std::uint32_t fewest_nodes(const place::JobFacts& facts, const request::Request& request) {
   const std::uint64_t wanted =
@@ -47,8 +40,9 @@ std::uint32_t fewest_nodes(const place::JobFacts& facts, const request::Request&
 
 }  // namespace
 
-JobSteps::JobSteps(const cluster::Cluster& cluster, const std::vector<place::JobFacts>& facts)
-    : cluster_(cluster), facts_(facts) {
+JobSteps::JobSteps(const cluster::Cluster& cluster, const std::vector<place::JobFacts>& facts,
+                   bool outside)
+    : cluster_(cluster), facts_(facts), outside_(outside) {
   for (const place::JobFacts& component : facts) states_.emplace_back(component);
 }
 
@@ -70,34 +64,29 @@ void JobSteps::prepare(Run& run, const request::Surroundings& around) const {
   }
   run.warnings = parsed->warnings;
   for (std::size_t part = 0; part < parsed->components.size(); ++part) {
-    const request::Request& request = parsed->components[part];
-    std::vector<std::size_t> groups(request.het_groups.begin(), request.het_groups.end());
-    if (groups.empty()) groups.push_back(facts_.size() > part ? part : 0);
-    for (const std::size_t group : groups) {
-      if (group >= facts_.size()) {
-        run.error =
-            fail(Code::bad_value, "Requested het-group offset exceeds highest hetjob index (" +
-                                      std::to_string(group) + " > " +
-                                      std::to_string(facts_.size() - 1) + ")")
-                .error();
-        run.start = StepStart::refused;
-        return;
-      }
-      if (group == 0) {
-        run.requests.push_back(request);
-      } else {
-        inside.environment = for_component(run.inherited, cluster_, facts_[group]);
-        auto again = request::parse(request::Command::srun, words, "", inside);
-        run.requests.push_back(again && part < again->components.size() ? again->components[part]
-                                                                        : request);
-      }
-      run.components.push_back(group);
+    request::Request& request = parsed->components[part];
+    // The parser has made a part of each group that --het-group names.
+    const std::size_t group = !request.het_groups.empty() ? request.het_groups.front()
+                              : facts_.size() > part      ? part
+                                                          : 0;
+    if (group >= facts_.size()) {
+      run.error =
+          fail(Code::bad_value,
+               fmt::format("Requested het-group offset exceeds highest hetjob index ({} > {})",
+                           group, facts_.size() - 1))
+              .error();
+      run.start = StepStart::refused;
+      return;
     }
+    run.requests.push_back(std::move(request));
+    run.components.push_back(group);
   }
 }
 
 bool JobSteps::makes_step(const Run& run) const {
-  if (run.command->launcher == Launcher::mpirun) return facts_.front().allocation.nodes.size() > 1;
+  if (run.command->launcher == Launcher::mpirun) {
+    return outside_ || facts_.front().allocation.nodes.size() > 1;
+  }
   return !run.requests.empty() && run.start != StepStart::refused;
 }
 

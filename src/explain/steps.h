@@ -30,12 +30,14 @@ struct Run {
 
 class JobSteps {
  public:
-  /// Both must outlive the object.
-  JobSteps(const cluster::Cluster& cluster, const std::vector<place::JobFacts>& facts);
+  /// Both must outlive the object. `outside`: the launchers run on no node of the job (salloc).
+  JobSteps(const cluster::Cluster& cluster, const std::vector<place::JobFacts>& facts,
+           bool outside);
 
   /// Parses an srun. Afterwards run.error is set, or run.start is `unknown`, or requests are there.
   void prepare(Run& run, const request::Surroundings& around) const;
-  /// Whether something is to be placed: a parsed srun, or an mpirun over several nodes.
+  /// Whether something is to be placed: a parsed srun, or an mpirun that needs another node than
+  /// the one it runs on.
   [[nodiscard]] bool makes_step(const Run& run) const;
   /// Places it beside what runs; what starts, holds its resources from now on.
   place::StepPlan place(const Run& run);
@@ -48,6 +50,7 @@ class JobSteps {
 
   const cluster::Cluster& cluster_;
   const std::vector<place::JobFacts>& facts_;
+  bool outside_;
   std::vector<place::StepState> states_;
   std::uint32_t next_id_ = 0;
 };

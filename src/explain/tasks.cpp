@@ -1,6 +1,9 @@
 // Tasks of steps, ranks of mpirun, workers of torchrun.
 #include "explain/tasks.h"
 
+#include <algorithm>
+#include <array>
+
 #include "explain/job.h"
 #include "explain/processes.h"
 #include "place/environment.h"
@@ -10,15 +13,15 @@ namespace {
 
 constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
 
-/// Only what Slurm sets: the user's own variables are no news.
-Environment set_by_slurm(Environment env) {
-  std::erase_if(env, [](const auto& entry) {
-    const std::string& name = entry.first;
-    for (const char* prefix : {"SLURM", "CUDA_", "ROCR_", "GPU_", "ZE_", "HIP_", "BERTH_", "OMPI_",
-                               "PRTE_", "PMI", "HYDRA_", "I_MPI_", "SRUN_"}) {
-      if (name.starts_with(prefix)) return false;
-    }
-    return true;
+/// Only what Slurm sets or reads: the user's other variables are no news.
+Environment of_slurm(Environment env) {
+  constexpr std::array<std::string_view, 12> prefixes = {
+      "SLURM",       "SRUN_",        "BERTH_",       "CUDA_VISIBLE_",       "ROCR_VISIBLE_",
+      "GPU_DEVICE_", "ZE_AFFINITY_", "HIP_VISIBLE_", "OMPI_MCA_plm_slurm_", "PRTE_MCA_plm_slurm_",
+      "HYDRA_",      "I_MPI_HYDRA_"};
+  std::erase_if(env, [&](const auto& entry) {
+    return std::ranges::none_of(
+        prefixes, [&](std::string_view prefix) { return entry.first.starts_with(prefix); });
   });
   return env;
 }
@@ -41,7 +44,7 @@ bool TaskLister::room(Step& step) {
 
 void TaskLister::list_step(Step& step, const place::JobFacts& job, const place::StepPlan& plan,
                            const Environment& inherited) {
-  const Environment slurm = set_by_slurm(inherited);
+  const Environment slurm = of_slurm(inherited);
   for (const place::TaskPlan& planned : plan.tasks) {
     if (!room(step)) continue;
     Task task;

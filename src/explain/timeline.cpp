@@ -29,7 +29,10 @@ class Clock {
  public:
   Clock(const Input& input, const std::vector<place::JobFacts>& facts, const script::Script& script,
         const Environment& environment)
-      : input_(input), steps_(*input.cluster, facts), script_(script), environment_(environment) {
+      : input_(input),
+        steps_(*input.cluster, facts, input.command == request::Command::salloc),
+        script_(script),
+        environment_(environment) {
     for (const Event& event : script.events) chains_[event.chain].events.push_back(&event);
   }
 

@@ -133,6 +133,7 @@ void add_binding(std::vector<std::string>& parts, const Request& request,
     if (each && *each != here) each = 0;
     if (!each) each = here;
   }
+  if (!each && request::total_of(request.gres_per_node, "gpu") == 1) each = 1;
   if (each && *each == 1) return;  // nothing to choose
   parts.push_back(each && *each > 0
                       ? fmt::format("no binding: every task sees all {}", *each)
