@@ -46,21 +46,21 @@ void find_unseen_gpus(const Facts& facts, Report& report) {
       const Bits unseen = node.share.gpus() - at->second.gpus;
       if (unseen.empty()) continue;
       const std::size_t held = node.share.gpus().count();
-      report.add(
-          line_of(step),
-          fmt::format("The step holds {} on {} but its {} bound to {} ({}{}): GPU {} is seen "
-                      "by nobody.",
-                      count(held, "GPU"), facts.node_name(node.share.node),
-                      tasks == 1 ? "task is" : fmt::format("{} tasks are", tasks),
-                      held - unseen.count(), bind->text,
-                      step.request->given.from_environment(Opt::gpu_bind) ||
-                              step.request->given.from_environment(Opt::tres_bind)
-                          ? ", inherited from the job"
-                          : "",
-                      unseen.ranges()),
-          tasks > 1 && held % tasks == 0
-              ? fmt::format("srun --gpu-bind=per_task:{} …", held / tasks)
-              : "srun --gpu-bind=none …");
+      report.add(line_of(step),
+                 fmt::format("The step holds {} on {} but its {} bound to {} ({}{}): {} seen "
+                             "by nobody.",
+                             count(held, "GPU"), facts.node_name(node.share.node),
+                             tasks == 1 ? "task is" : fmt::format("{} tasks are", tasks),
+                             held - unseen.count(), bind->text,
+                             step.request->given.from_environment(Opt::gpu_bind) ||
+                                     step.request->given.from_environment(Opt::tres_bind)
+                                 ? ", inherited from the job"
+                                 : "",
+                             unseen.count() == 1 ? fmt::format("GPU {} is", unseen.list())
+                                                 : fmt::format("GPUs {} are", unseen.list())),
+                 tasks > 1 && held % tasks == 0
+                     ? fmt::format("srun --gpu-bind=per_task:{} …", held / tasks)
+                     : "srun --gpu-bind=none …");
       break;
     }
   }

@@ -35,8 +35,9 @@ Pieces take_apart(std::string_view item) {
   std::string flat(item);
   std::ranges::replace(flat, '=', ':');
   for (const std::string_view piece : text::split(flat, ':')) {
-    if (text::parse_number(piece, UINT32_MAX)) {
-      pieces.count = piece;
+    const std::string_view number = piece.substr(piece.starts_with('-') ? 1 : 0);
+    if (text::parse_number(number, UINT32_MAX)) {
+      pieces.count = number;
     } else if (!piece.empty()) {
       pieces.words.emplace_back(piece);
     }
@@ -96,6 +97,7 @@ std::string misspelling(const Facts& facts, Opt opt, const std::string& item) {
     bool none = false;
     const auto items = text::parse_gres(item, none);
     if (!items) return "is not name:type:count";
+    if (!none && !items->empty() && items->front().negative) return "has a negative count";
     if (none || items->empty() || facts.input.cluster == nullptr) return {};
     const auto& names = facts.input.cluster->settings.gres_types;
     const std::string& name = items->front().name;
@@ -257,7 +259,7 @@ void find_too_many(const Facts& facts, Report& report) {
     if (job.plan == nullptr || job.plan->verdict != place::Verdict::never) continue;
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
       const bool known_type = ask.type.empty() || std::ranges::find(types, ask.type) != types.end();
-      if (ask.name != "gpu" || !known_type) return;
+      if (ask.name != "gpu" || !known_type || ask.count > INT32_MAX) return;  // -1 wraps round
       const Most most = most_gpus(facts, *job.request, ask.type);
       const std::uint64_t limit = opt == Opt::gpus ? most.sum : most.count;
       if (ask.count > limit) report_too_many(facts, job, opt, ask, most, report);
@@ -281,14 +283,15 @@ void find_wide_shards(const Facts& facts, Report& report) {
   const std::uint64_t most = shards_of_a_gpu(*facts.input.cluster);
   for (const Job& job : facts.jobs) {
     if (job.plan != nullptr && job.plan->verdict == place::Verdict::now) continue;
+    const bool refused = job.plan != nullptr && job.plan->verdict == place::Verdict::never;
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
       if (ask.name != "shard" || most == 0 || ask.count <= most) return;
       const std::string option = spelled(*job.request, opt);
       report.add(
           line_of(*job.request, opt),
           fmt::format("{}: the shards of a job on a node come from one GPU, and a GPU has {}. "
-                      "The job is accepted and never starts.",
-                      option, most),
+                      "The job {}.",
+                      option, most, refused ? "is refused" : "is accepted and never starts"),
           facts.as_directive(fmt::format("--gres=shard:{}", most)) +
               "      (or a whole GPU: " + facts.as_directive("--gres=gpu:1") + ")");
     });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "lint/ranks.h"
 #include "lint/rule.h"
@@ -164,6 +165,18 @@ void find_choice_left_to_program(const Facts& facts, Report& report) {
   }
 }
 
+/// A binding by which the tasks see every GPU of their nodes: then none is asked for in vain.
+bool bound_to_all(const StepSeen& step) {
+  if (!is_srun(step) || step.plan == nullptr || !step.plan->gpu_bind) return false;
+  std::size_t held = 0;
+  for (const place::StepNode& node : step.plan->nodes) held += node.share.gpus().count();
+  std::map<cluster::NodeIndex, Bits> seen;
+  for (const place::TaskPlan& task : step.plan->tasks) seen[task.node] |= task.gpus;
+  std::size_t used = 0;
+  for (const auto& [node, gpus] : seen) used += gpus.count();
+  return held > 0 && used == held;
+}
+
 void find_read_as_total(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     const std::uint64_t each = gpus_in(job.request->gres_per_node);
@@ -171,9 +184,9 @@ void find_read_as_total(const Facts& facts, Report& report) {
     if (nodes < 2 || each < 2 || !job.request->gres_per_job.empty()) continue;
     std::uint64_t processes = 0;
     for (const StepSeen& step : facts.input.steps) {
-      if (facts.job_of(step) == &job) {
-        processes = std::max(processes, processes_of(facts, step).value_or(0));
-      }
+      if (facts.job_of(step) != &job) continue;
+      const bool all = bound_to_all(step);
+      processes = std::max(processes, all ? UINT64_MAX : processes_of(facts, step).value_or(0));
     }
     // One process for each node may well drive all its GPUs; more than that, and no more than one
     // node's GPUs, is the mark of a count that was meant for the whole job.

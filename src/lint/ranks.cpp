@@ -2,6 +2,7 @@
 #include "lint/ranks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -115,7 +116,8 @@ int line_of(const StepSeen& step) {
 }
 
 std::string text_of(const StepSeen& step) {
-  if (step.command != nullptr) return shortened(step.command->text);
+  if (step.command != nullptr)
+    return shortened(fmt::format("{}", fmt::join(launcher_words(step), " ")));
   if (step.request == nullptr || step.request->argv.empty()) return "srun";
   return shortened("srun … " + step.request->argv.front());
 }

@@ -41,6 +41,7 @@ const std::vector<Case> kCases = {
     {"B101", Level::error, 2, "#SBATCH --gpus=gpu:4\n", "#SBATCH --gpus=4\n"},
     {"B101", Level::error, 2, "#SBATCH -n4 --gpus-per-task=1:a100\n",
      "#SBATCH -n4 --gpus-per-task=a100:1\n"},
+    {"B101", Level::error, 2, "#SBATCH --gres=gpu:-1\n", "#SBATCH --gres=gpu:1\n"},
     {"B102", Level::error, 2, "#SBATCH --gres=gpu:a1000:2\n", "#SBATCH --gres=gpu:a100:2\n"},
     {"B102", Level::error, 2, "#SBATCH --gpus=v100:1\n", "#SBATCH --gpus=tesla_v100:1\n"},
     {"B103", Level::error, 2, "#SBATCH --gres=gpu:9\n", "#SBATCH --gres=gpu:8\n"},
@@ -67,6 +68,10 @@ const std::vector<Case> kCases = {
      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gres=gpu:4\nsrun ./app\n"},
     {"B105", Level::warning, 3, "#SBATCH --nodes=2 -n4\n#SBATCH --gres=gpu:4\nmpirun -np 4 ./app\n",
      "#SBATCH --nodes=4\n#SBATCH --gres=gpu:4\nsrun python one_process_a_node.py\n"},
+    {"B105", Level::warning, 3,
+     "#SBATCH --nodes=2 --ntasks-per-node=2\n#SBATCH --gres=gpu:4\nsrun ./app\n",
+     "#SBATCH --nodes=2 --ntasks-per-node=2\n#SBATCH --gres=gpu:4\n"
+     "srun --gpu-bind=mask_gpu:0x3,0xc ./app\n"},
     {"B106", Level::note, 3, "#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4\nsrun ./solver\n",
      "#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4\nsrun --gpu-bind=single:1 ./solver\n"},
     {"B107", Level::warning, 3, "#SBATCH -n4 --gpus-per-task=1\nmpirun -np 4 ./app\n",
@@ -106,6 +111,8 @@ const std::vector<Case> kCases = {
     // Nodes, tasks and CPUs
     {"B301", Level::warning, 2, "#SBATCH --ntasks=4\n#SBATCH -N4\n#SBATCH --ntasks-per-node=4\n",
      "#SBATCH --ntasks=16\n#SBATCH -N4\n#SBATCH --ntasks-per-node=4\n"},
+    {"B301", Level::error, 2, "#SBATCH -n4\n#SBATCH -N2 --ntasks-per-node=1\n",
+     "#SBATCH -n2\n#SBATCH -N2 --ntasks-per-node=1\n"},
     {"B302", Level::warning, 2, "#SBATCH -n2\n#SBATCH -N4\n", "#SBATCH -n4\n#SBATCH -N4\n"},
     {"B303", Level::warning, 2, "#SBATCH -n4\n#SBATCH -N2\n#SBATCH -p ml\n",
      "#SBATCH -N2\n#SBATCH --ntasks-per-node=2\n#SBATCH -p ml\n"},

@@ -22,8 +22,17 @@ void find_tasks_against_product(const Facts& facts, Report& report) {
     if (request.nodes->min != request.nodes->max) continue;
     const std::uint64_t product = std::uint64_t{request.nodes->min} * *request.ntasks_per_node;
     if (*request.ntasks == product) continue;
+    const bool never = job.plan != nullptr && job.plan->verdict == place::Verdict::never;
+    if (*request.ntasks > product && never) {
+      report.add(Level::error, line_of(request, Opt::ntasks),
+                 fmt::format("--ntasks={} does not fit: {} × {} = {}. The job is refused.",
+                             *request.ntasks, count(request.nodes->min, "node"),
+                             *request.ntasks_per_node, product),
+                 facts.as_directive(fmt::format("--ntasks={}", product)));
+      continue;
+    }
     report.add(
-        line_of(request, Opt::ntasks),
+        Level::warning, line_of(request, Opt::ntasks),
         fmt::format("--ntasks={} counts, and --ntasks-per-node={} is only a limit: {} on {} "
                     "nodes, not {} × {} = {}.",
                     *request.ntasks, *request.ntasks_per_node, count(*request.ntasks, "task"),
@@ -128,9 +137,10 @@ void find_too_many_threads(const Facts& facts, Report& report) {
 }
 
 constexpr std::array<Entry, 5> kRules = {{
-    {{"B301", Level::warning, "--ntasks differs from nodes × ntasks-per-node",
+    {{"B301", Level::error, "--ntasks differs from nodes × ntasks-per-node",
       "When --ntasks is given it decides, and --ntasks-per-node is only the most a node may get. "
-      "The CPUs for the larger number are held all the same.",
+      "The CPUs for the larger number are held all the same. More tasks than the nodes may take "
+      "are refused (an error).",
       "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=4\n#SBATCH --ntasks=4",
       "#SBATCH --nodes=4\n#SBATCH --ntasks-per-node=4"},
      find_tasks_against_product},
