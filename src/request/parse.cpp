@@ -383,7 +383,13 @@ std::vector<std::string> files_wanted(Command command, std::span<const std::stri
     if (option.opt == Opt::nodefile || (list && path)) names.insert(option.text);
   };
   if (const Result<std::vector<WordComponent>> lines = split_words(command, words)) {
-    for (const WordComponent& line : *lines) std::ranges::for_each(line.options, consider);
+    for (const WordComponent& line : *lines) {
+      std::ranges::for_each(line.options, consider);
+      const auto multi = [](const Occurrence& option) { return option.opt == Opt::multi_prog; };
+      if (!line.argv.empty() && std::ranges::any_of(line.options, multi)) {
+        names.insert(line.argv.front());
+      }
+    }
   }
   if (command == Command::sbatch && script.size() <= kMaxScript) {
     if (const Result<ScriptOptions> found = script_options(script, "", true)) {

@@ -43,7 +43,8 @@ Result<Parsed> parse(Command command, std::span<const std::string> words, std::s
 /// Needed to read the script before parse(); errors are left for parse() to report.
 std::size_t first_argument(Command command, std::span<const std::string> words);
 
-/// -w/-F/SLURM_HOSTFILE file names that parse() will want in Surroundings::files.
+/// File names that will be wanted in Surroundings::files: by parse() those of -w, -F and
+/// SLURM_HOSTFILE, by the planner the configuration of --multi-prog.
 std::vector<std::string> files_wanted(Command command, std::span<const std::string> words,
                                       std::string_view script, const Environment& environment);
 

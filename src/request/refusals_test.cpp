@@ -129,7 +129,7 @@ constexpr Case kNumbers[] = {
      "255: srun: error: \"two\" is not a valid node count | "
      "srun: error: Invalid --nodes specification"},
     {"srun -N 4-2 true",
-     "255: srun: error: Maximum node count 2 is less than minimum node count 4 | "
+     "255: srun: error: Invalid node count range: at most 2 is below at least 4 | "
      "srun: error: Invalid --nodes specification"},
     {"srun -N 4294967296 true",
      "255: srun: error: \"4294967296\" is not a valid node count | "

@@ -27,7 +27,7 @@ std::string node_count_complaint(std::string_view text) {
     const auto min = text::parse_number(text.substr(0, dash), UINT32_MAX);
     const auto max = text::parse_number(text.substr(dash + 1), UINT32_MAX);
     if (min && max && *max < *min) {
-      return fmt::format("Maximum node count {} is less than minimum node count {}", *max, *min);
+      return fmt::format("Invalid node count range: at most {} is below at least {}", *max, *min);
     }
   }
   return fmt::format("\"{}\" is not a valid node count", text);
