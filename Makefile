@@ -75,8 +75,8 @@ tidy: deps
 bench: build
 	@for program in $$(cat build/bench/programs.txt); do \
 	  echo "== $$program"; "build/bench/$$program" || exit 1; done
-	@for script in bench/*.sh; do \
-	  [ -e "$$script" ] || continue; echo "== $$script"; bash "$$script" || exit 1; done
+	@for script in bench/*; do \
+	  [ -x "$$script" ] || continue; echo "== $$script"; "$$script" || exit 1; done
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-fuzz
