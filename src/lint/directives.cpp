@@ -212,7 +212,7 @@ void find_unknown(const Facts& facts, Report& report) {
   for (const Line& line : facts.lines.marked) {
     if (line.kind != LineKind::directive) continue;
     for (const std::string& word : read_options(line.words, request::Command::sbatch).unknown) {
-      const std::string bare = word.substr(word.find_first_not_of('-'));
+      const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
       const std::string name = bare.substr(0, bare.find('='));
       const std::string near = nearest_name(name);
       const std::string value = bare.substr(std::min(bare.size(), name.size()));

@@ -103,6 +103,7 @@ const std::vector<Case> kCases = {
     {"B207", Level::error, 2, "#SBATCH --nodes = 2\n", "#SBATCH --nodes 2\n"},
     {"B208", Level::warning, 2, "#SBATCH --job-name=run#3\n", "#SBATCH --job-name=run # third\n"},
     {"B211", Level::error, 2, "#SBATCH --gpu-per-task=1\n", "#SBATCH -n1 --gpus-per-task=1\n"},
+    {"B211", Level::error, 2, "#SBATCH ----\n", "#SBATCH -n1\n"},
     {"B212", Level::warning, 2, "#SBATCH --output=$HOME/run.out\n", "#SBATCH --output=run.out\n"},
     {"B212", Level::warning, 2, "#SBATCH -o ~/run.out\n", "#SBATCH -o run~.out\n"},
     {"B213", Level::warning, 3, "#SBATCH --nodes=2\n#SBATCH -N 4\n",
