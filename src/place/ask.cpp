@@ -164,7 +164,9 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   ask.nodes_range = request.nodes && request.nodes->range;
   ask.sizes = counts.sizes;
   ask.devices = merge_devices(counts);
-  ask.exclusive = request.exclusive != request::Exclusive::no || partition.exclusive_nodes;
+  using request::Exclusive;
+  ask.alone = request.exclusive == Exclusive::user || request.exclusive == Exclusive::mcs;
+  ask.exclusive = (request.exclusive != Exclusive::no && !ask.alone) || partition.exclusive_nodes;
   ask.contiguous = request.contiguous;
   ask.spread = request.spread_job;
   ask.enforce_binding = request.gres_flags.enforce_binding ||

@@ -53,7 +53,8 @@ struct Ask {
   bool memory_counts = true;
   std::uint64_t tmp_mb = 0;
 
-  bool exclusive = false;
+  bool exclusive = false;  // whole nodes
+  bool alone = false;      // --exclusive=user|mcs: only what is asked, but no strangers
   bool overcommit = false;
   bool contiguous = false;
   bool spread = false;

@@ -21,6 +21,19 @@ Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& 
 Environment task_environment(const cluster::Cluster& cluster, const JobFacts& job,
                              const StepPlan& step, const TaskPlan& task,
                              const Environment& inherited);
+/// The same for many tasks of one step: what they have in common is made once. `cluster` and `step`
+/// must outlive it.
+class StepEnvironment {
+ public:
+  StepEnvironment(const cluster::Cluster& cluster, const JobFacts& job, const StepPlan& step,
+                  const Environment& inherited);
+  [[nodiscard]] Environment of(const TaskPlan& task) const;
+
+ private:
+  const cluster::Cluster& cluster_;
+  const StepPlan& step_;
+  Environment common_;
+};
 /// What a rank started by mpirun sees on one node of the job: what the launcher's daemon there got
 /// (the first node has one too).
 Environment mpirun_rank_environment(const cluster::Cluster& cluster, const JobFacts& job,

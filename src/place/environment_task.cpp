@@ -93,28 +93,37 @@ void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan&
 
 }  // namespace
 
-Environment task_environment(const cluster::Cluster& cluster, const JobFacts& job,
-                             const StepPlan& step, const TaskPlan& task,
-                             const Environment& inherited) {
-  Environment env = inherited;
+StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts& job,
+                                 const StepPlan& step, const Environment& inherited)
+    : cluster_(cluster), step_(step), common_(inherited) {
   // Hydra's own variables are for mpiexec in the script; a task is already where it should be.
   for (const char* name : {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP",
                            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}) {
-    env.erase(name);
+    common_.erase(name);
   }
-  put_job(env, cluster, job);
+  put_job(common_, cluster, job);
   if (const auto name = inherited.find("SLURM_JOB_NAME"); name != inherited.end()) {
-    env["SLURM_JOB_NAME"] = name->second;
+    common_["SLURM_JOB_NAME"] = name->second;
   }
-  env["SLURM_OOM_KILL_STEP"] = "0";
-  put_step(env, cluster, step);
-  put_request(env, job, step);
-  if (task.node_id >= step.nodes.size()) return env;
-  const StepNode& at = step.nodes[task.node_id];
+  common_["SLURM_OOM_KILL_STEP"] = "0";
+  put_step(common_, cluster, step);
+  put_request(common_, job, step);
+}
+
+Environment StepEnvironment::of(const TaskPlan& task) const {
+  Environment env = common_;
+  if (task.node_id >= step_.nodes.size()) return env;
+  const StepNode& at = step_.nodes[task.node_id];
   put_cpu_bind(env, at);
-  put_gpus(env, cluster, step, task, at);
-  put_task(env, cluster, task, at);
+  put_gpus(env, cluster_, step_, task, at);
+  put_task(env, cluster_, task, at);
   return env;
+}
+
+Environment task_environment(const cluster::Cluster& cluster, const JobFacts& job,
+                             const StepPlan& step, const TaskPlan& task,
+                             const Environment& inherited) {
+  return StepEnvironment(cluster, job, step, inherited).of(task);
 }
 
 Environment mpirun_rank_environment(const cluster::Cluster& cluster, const JobFacts& job,

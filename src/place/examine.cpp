@@ -112,6 +112,8 @@ class NodeExam {
   }
 
   bool whole_node_is_free() {
+    // Whose jobs run on a node is not known here, so --exclusive=user keeps away from all of them.
+    if (ask_.alone && usage_.jobs > 0) return out(Cause::busy_exclusive);
     if (!ask_.exclusive) return true;
     bool taken = usage_.jobs > 0 || usage_.cores.any();
     for (const auto& devices : usage_.gres) {

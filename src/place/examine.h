@@ -21,7 +21,9 @@ enum class Cause {
   busy_exclusive,  // --exclusive wants it empty
   memory,
   cpus,
-  sockets,     // not enough usable sockets
+  sockets,  // not enough usable sockets
+  cores_per_socket,
+  threads,
   tasks,       // fewer tasks fit than --ntasks-per-node
   devices,     // not enough devices of the kind
   near_cores,  // devices are there, but not enough cores near them

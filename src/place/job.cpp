@@ -140,7 +140,7 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usa
   const auto taken = select_nodes(in);
   if (!taken) return std::nullopt;
   cluster::Allocation allocation;
-  allocation.whole_nodes = t.ask.exclusive;
+  allocation.whole_nodes = t.ask.exclusive || t.ask.alone;
   const std::vector<TasksHere> tasks = share_tasks(t.cluster, t.ask, *taken);
   for (std::size_t i = 0; i < taken->size(); ++i) {
     allocation.nodes.push_back(base_share(t, usage, (*taken)[i], tasks[i]));

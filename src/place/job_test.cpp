@@ -171,6 +171,7 @@ TEST_F(JobPlacement, CoresOnANode) {
       {"-N1 --exclusive", "cpu1 0-15"},
       {"-O -n20 -p ml", "gpu1 0"},
       {"-n1 --threads-per-core=2 --cores-per-socket=8", "cpu1 0"},
+      {"--exclusive=user", "gpu1 0"},
   });
 }
 
@@ -248,6 +249,17 @@ TEST_F(JobPlacement, ReleaseReturnsExactlyWhatWasTaken) {
   }
 }
 
+TEST_F(JobPlacement, ArraysEndWhereTheClusterSays) {
+  const auto placed = [&](const std::string& indices) {
+    const std::vector<std::string> words = {"--array=" + indices, "--wrap", "true"};
+    const auto parsed = request::parse(request::Command::sbatch, words, "", {});
+    return shown(cluster_, place_job(cluster_, usage_, parsed->components.front()));
+  };
+  EXPECT_EQ(placed("0-1000"), "gpu1 0");
+  EXPECT_EQ(placed("0-1001"),
+            "never: Batch job submission failed: Invalid job array specification");
+}
+
 TEST_F(JobPlacement, RefusalNamesTheNearestMiss) {
   const auto hint = [&](const std::string& options) {
     return place_job(cluster_, usage_, parse_srun(options)).error.hint;
@@ -261,6 +273,9 @@ TEST_F(JobPlacement, RefusalNamesTheNearestMiss) {
       << hint("--gpus=100");
   EXPECT_NE(hint("-p gpu_partitio").find("did you mean 'gpu_partition'?"), std::string::npos)
       << hint("-p gpu_partitio");
+  EXPECT_NE(hint("--threads-per-core=3").find("closest: cpu1 has 2 threads per core, asked 3"),
+            std::string::npos)
+      << hint("--threads-per-core=3");
   EXPECT_NE(hint("--mem=65537").find("has 64G of memory"), std::string::npos)
       << hint("--mem=65537");
 }

@@ -52,6 +52,10 @@ std::string asked_words(const Ask& ask, const Offer& offer) {
       return "not enough CPUs";
     case Cause::sockets:
       return "not enough usable sockets";
+    case Cause::cores_per_socket:
+      return "too few cores per socket";
+    case Cause::threads:
+      return "too few threads per core";
     case Cause::tasks:
       return "no room for the tasks per node";
     case Cause::tmp_disk:
@@ -86,6 +90,12 @@ std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
     case Cause::sockets:
       return fmt::format("closest: {} has {} usable sockets, asked {}", node.name, offer.have,
                          offer.asked);
+    case Cause::cores_per_socket:
+      return fmt::format("closest: {} has {} cores per socket, asked {}", node.name, offer.have,
+                         offer.asked);
+    case Cause::threads:
+      return fmt::format("closest: {} has {} threads per core, asked {}", node.name, offer.have,
+                         offer.asked);
     case Cause::tmp_disk:
       return fmt::format("closest: {} has {} MB of temporary disk, asked {}", node.name, offer.have,
                          offer.asked);
@@ -111,11 +121,19 @@ Offer static_offer(const Ask& ask, const Node& node, StaticFault fault) {
       offer.have = node.usable_memory_mb();
       offer.asked = ask.memory->mb;
       break;
-    case StaticFault::shape:
-      offer.cause = Cause::sockets;
-      offer.have = node.sockets;
-      offer.asked = ask.sockets_per_node.value_or(node.sockets);
+    case StaticFault::shape: {
+      // The first of sockets, cores per socket and threads per core that is too small.
+      const auto lacks = [&](Cause cause, std::uint32_t have, std::optional<std::uint32_t> asked) {
+        if (offer.cause != Cause::none || asked.value_or(0) <= have) return;
+        offer.cause = cause;
+        offer.have = have;
+        offer.asked = *asked;
+      };
+      lacks(Cause::sockets, node.sockets, ask.sockets_per_node);
+      lacks(Cause::cores_per_socket, node.cores_per_socket, ask.cores_per_socket);
+      lacks(Cause::threads, node.threads_per_core, ask.threads_per_core);
       break;
+    }
     case StaticFault::tmp_disk:
       offer.cause = Cause::tmp_disk;
       offer.have = node.tmp_disk_mb;
@@ -328,6 +346,15 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
   return {};
 }
 
+Result<void> check_array(const Cluster& cluster, const Request& request) {
+  const std::size_t last = request.array_indices.last();
+  if (last == Bits::npos || last < cluster.settings.max_array_size) return {};
+  return std::unexpected(allocation_error(
+      request.command, Code::invalid_array,
+      fmt::format("the highest index is {}, and MaxArraySize={} allows up to {}", last,
+                  cluster.settings.max_array_size, cluster.settings.max_array_size - 1)));
+}
+
 /// "no type 'h100'; have a100:18, tesla_v100:2" where an asked type exists nowhere.
 std::string unknown_type_hint(const Cluster& cluster, const Ask& ask) {
   for (const DeviceAsk& want : ask.devices) {
@@ -388,6 +415,7 @@ StaticFault static_fault(const Ask& ask, const Node& node) {
 Result<Names> check_names(const Cluster& cluster, const Request& request,
                           const request::Counts& counts) {
   Names names;
+  if (auto ok = check_array(cluster, request); !ok) return pass(ok.error());
   auto partitions = find_partitions(cluster, request);
   if (!partitions) return pass(partitions.error());
   names.partitions = std::move(*partitions);

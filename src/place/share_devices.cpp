@@ -395,8 +395,9 @@ void take_all_devices(const Node& node, NodeShare& share) {
 
 }  // namespace
 
-bool choose_devices(const cluster::Cluster& cluster, const cluster::UsageView& usage, const Ask& ask,
-                    const std::vector<Taken>& taken, std::vector<NodeShare>& shares) {
+bool choose_devices(const cluster::Cluster& cluster, const cluster::UsageView& usage,
+                    const Ask& ask, const std::vector<Taken>& taken,
+                    std::vector<NodeShare>& shares) {
   bool shared = false;
   for (const DeviceAsk& device : ask.devices) shared = shared || device.shares_gpu();
   if (ask.exclusive && !shared) {

@@ -25,6 +25,12 @@ TEST_P(Refusal, SaysWhatSlurmSays) {
 
 // Recorded from Slurm 26.11.
 constexpr Case kRecorded[] = {
+    {"sbatch -d foo:1 --wrap true",
+     "1: sbatch: error: Batch job submission failed: Job dependency problem"},
+    {"sbatch -d afterok --wrap true",
+     "1: sbatch: error: Batch job submission failed: Job dependency problem"},
+    {"sbatch -d afterok:abc --wrap true",
+     "1: sbatch: error: Batch job submission failed: Job dependency problem"},
     {"sbatch --begin=someday --wrap true",
      "255: Invalid time specification (pos=0): someday | "
      "sbatch: error: Invalid --begin specification"},

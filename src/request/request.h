@@ -56,20 +56,31 @@ struct Distribution {
 
 enum class Hint { compute_bound, memory_bound, multithread, nomultithread };
 
-enum class CpuBindKind { none, rank, sockets, cores, threads, ldoms, rank_ldom, map_cpu, mask_cpu,
-                         map_ldom, mask_ldom };
+enum class CpuBindKind {
+  none,
+  rank,
+  sockets,
+  cores,
+  threads,
+  ldoms,
+  rank_ldom,
+  map_cpu,
+  mask_cpu,
+  map_ldom,
+  mask_ldom
+};
 struct CpuBind {
   std::optional<CpuBindKind> kind;  // unset: only the verbosity was given
   bool verbose = false;
-  std::vector<Bits> list;           // map_cpu: one CPU each; mask_cpu: masks; *_ldom: ldom sets
-  std::string list_text;            // as given, for SLURM_CPU_BIND_LIST
+  std::vector<Bits> list;  // map_cpu: one CPU each; mask_cpu: masks; *_ldom: ldom sets
+  std::string list_text;   // as given, for SLURM_CPU_BIND_LIST
 };
 
 enum class GpuBindKind { none, closest, single, per_task, map, mask };
 struct GpuBind {
   GpuBindKind kind = GpuBindKind::none;
-  std::uint32_t count = 1;   // single:<tasks a GPU>, per_task:<GPUs a task>
-  std::vector<Bits> list;    // map: one id each; mask: device sets ("id*n" already expanded)
+  std::uint32_t count = 1;  // single:<tasks a GPU>, per_task:<GPUs a task>
+  std::vector<Bits> list;   // map: one id each; mask: device sets ("id*n" already expanded)
   bool verbose = false;
   std::string gres = "gpu";  // which TRES it binds: gpu or shard
   std::string text;          // as SLURM_TRES_BIND shows it: "gres/gpu:per_task:1"
@@ -137,7 +148,7 @@ struct Request {
   std::optional<std::uint32_t> time_min;
 
   // Steps
-  bool exact = false;    // --exact (and --exclusive inside an allocation)
+  bool exact = false;  // --exact (and --exclusive inside an allocation)
   bool overlap = false;
   bool external_launcher = false;
   bool immediate = false;
@@ -157,8 +168,9 @@ struct Request {
   std::optional<std::string> output;
   std::optional<std::string> error;
   std::optional<std::string> input;
-  std::optional<std::string> array;        // text as given, validated
-  std::optional<std::uint64_t> array_size; // number of elements
+  std::optional<std::string> array;         // text as given, validated
+  std::optional<std::uint64_t> array_size;  // number of elements
+  Bits array_indices;                       // which ones
   std::optional<std::string> dependency;
   std::optional<std::string> export_env;
   std::optional<std::string> chdir;

@@ -268,10 +268,51 @@ Applied array(const Value& value, Request& request) {
   }
   request.array = std::string(value.text);
   request.array_size = indices.count();
+  request.array_indices = std::move(indices);
   return {};
 }
 
+/// "123", "123_4", "123_*", with "+minutes" behind after's.
+bool is_job_reference(std::string_view id, bool minutes_allowed) {
+  if (minutes_allowed) {
+    const std::size_t plus = std::min(id.find('+'), id.size());
+    if (plus < id.size() && !text::parse_number(id.substr(plus + 1), UINT32_MAX)) return false;
+    id = id.substr(0, plus);
+  }
+  const std::size_t low = std::min(id.find('_'), id.size());
+  if (!text::parse_number(id.substr(0, low), UINT32_MAX)) return false;
+  if (low == id.size()) return true;
+  const std::string_view index = id.substr(low + 1);
+  return index == "*" || text::parse_number(index, UINT32_MAX).has_value();
+}
+
+/// type:id[:id…], a bare id (afterany), or singleton.
+bool is_dependency(std::string_view item) {
+  static constexpr std::string_view kTypes[] = {
+      "after", "afterany", "afterok", "afternotok", "aftercorr", "afterburstbuffer", "expand"};
+  if (item == "singleton") return true;
+  const std::vector<std::string_view> parts = text::split(item, ':');
+  const bool typed = std::ranges::find(kTypes, parts.front()) != std::end(kTypes);
+  if (typed && parts.size() < 2) return false;
+  return std::all_of(parts.begin() + (typed ? 1 : 0), parts.end(), [&](std::string_view id) {
+    return is_job_reference(id, typed && parts.front() == "after");
+  });
+}
+
 Applied dependency(const Value& value, Request& request) {
+  if (value.building) {
+    const char separator = value.text.find('?') != std::string_view::npos ? '?' : ',';
+    for (const std::string_view item : text::split(value.text, separator)) {
+      if (is_dependency(item)) continue;
+      return submission_failed(
+          value.command, Code::dependency_problem,
+          std::string(slurm_text(Code::dependency_problem)),
+          fmt::format(
+              "--dependency={}: write type:id[:id], such as afterok:1234, with types after, "
+              "afterany, afterok, afternotok, aftercorr; or singleton",
+              value.text));
+    }
+  }
   request.dependency = std::string(value.text);
   return {};
 }
