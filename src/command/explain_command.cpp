@@ -204,6 +204,7 @@ int run_explain(std::span<const std::string> words, const request::Environment& 
   input.cluster = &site->cluster;
   input.usage = &*usage;
   input.directory_exists = is_directory;
+  input.with_environments = arguments->json;
   explain::Explanation explanation = explain::explain(input);
   for (const std::string& note : site->notes) explanation.notes.push_back(note);
 

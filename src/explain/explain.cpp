@@ -12,6 +12,7 @@
 #include "explain/words.h"
 #include "lint/launch.h"
 #include "place/environment.h"
+#include "place/step_het.h"
 #include "script/script.h"
 #include "text/words.h"
 
@@ -57,7 +58,8 @@ std::string first_index(std::string_view array) {
 
 class Explainer {
  public:
-  explicit Explainer(const Input& input) : input_(input), lister_(*input.cluster) {}
+  explicit Explainer(const Input& input)
+      : input_(input), lister_(*input.cluster, input.with_environments) {}
 
   Explanation run() {
     out_.name = input_.name;
@@ -211,8 +213,7 @@ class Explainer {
     }
     const place::StepPlan first = parts.front();
     if (!step.error) {
-      const place::StepPlan plan = merged(std::move(parts));
-      lister_.list_step(step, united(job_.facts, all), plan, {});
+      lister_.list_step(step, joined(all), parts, {});
       count_processes(step, components_.front().argv);
     }
     out_.steps.push_back(std::move(step));
@@ -269,6 +270,18 @@ class Explainer {
     out_.steps.push_back(std::move(step));
   }
 
+  /// The job as tasks over these components see it; its id is the leader's.
+  [[nodiscard]] place::JobFacts joined(const std::vector<std::size_t>& components) const {
+    std::vector<place::JobFacts> facts;
+    for (const std::size_t component : components) {
+      const bool again = facts.size() == 1 && job_.facts.size() == 1;  // parts of one ordinary job
+      if (!again) facts.push_back(job_.facts[component]);
+    }
+    place::JobFacts all = place::join_jobs(facts);
+    all.id = job_.facts.front().id;
+    return all;
+  }
+
   void add_srun(Step& step, const Run& run) {
     if (run.error) step.error = refusal(*run.error, Command::srun);
     if (!run.plan) return;
@@ -281,8 +294,7 @@ class Explainer {
     }
     if (run.plan->verdict != place::StepVerdict::starts) return;
     step.id = run.plan->id;
-    const place::JobFacts job = united(job_.facts, run.components);
-    lister_.list_step(step, job, *run.plan, run.inherited);
+    lister_.list_step(step, joined(run.components), run.parts, run.inherited);
     count_processes(step, run.requests.front().argv);
   }
 

@@ -32,6 +32,7 @@ struct Input {
   const cluster::Usage* usage = nullptr;      // what is in use now
   /// Whether a directory exists where berth runs. Unset: not checked.
   std::function<bool(const std::string&)> directory_exists;
+  bool with_environments = true;  // fill Task::env of steps; text does not show it
 };
 
 struct Refusal {
@@ -129,8 +130,8 @@ struct Explanation {
   [[nodiscard]] bool fine() const;
 };
 
-inline constexpr std::size_t kMaxSteps = 1'000;   // steps that are followed
-inline constexpr std::size_t kMaxTasks = 16'384;  // tasks that are listed, over all steps
+inline constexpr std::size_t kMaxSteps = 1'000;  // steps that are followed
+inline constexpr std::size_t kMaxTasks = 8'192;  // tasks that are listed, over all steps
 
 Explanation explain(const Input& input);
 

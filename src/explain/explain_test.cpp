@@ -169,7 +169,8 @@ INSTANTIATE_TEST_SUITE_P(Table, ExplainTime, testing::ValuesIn(kTimes), [](const
 
 TEST_F(Explain, TheScriptsVariablesReachSrun) {
   const Explanation e =
-      script("#SBATCH -N1 -n4 -t 10", "export SLURM_NTASKS=2\nsrun a\nunset SLURM_NTASKS SLURM_NPROCS\nsrun b");
+      script("#SBATCH -N1 -n4 -t 10",
+             "export SLURM_NTASKS=2\nsrun a\nunset SLURM_NTASKS SLURM_NPROCS\nsrun b");
   ASSERT_EQ(e.steps.size(), 2u);
   EXPECT_EQ(e.steps[0].tasks.size(), 2u);
   EXPECT_EQ(e.steps[1].tasks.size(), 1u);

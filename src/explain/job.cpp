@@ -56,18 +56,6 @@ Job place(const Input& input, const std::vector<request::Request>& components) {
   return job;
 }
 
-place::JobFacts united(const std::vector<place::JobFacts>& facts,
-                       const std::vector<std::size_t>& components) {
-  place::JobFacts all = facts[components.front()];
-  for (std::size_t i = 1; i < components.size(); ++i) {
-    const auto& more = facts[components[i]].allocation.nodes;
-    all.allocation.nodes.insert(all.allocation.nodes.end(), more.begin(), more.end());
-  }
-  all.id = facts.front().id;
-  std::ranges::sort(all.allocation.nodes, {}, &cluster::NodeShare::node);
-  return all;
-}
-
 std::vector<std::string> rendered(const std::vector<Message>& messages, request::Command command) {
   std::vector<std::string> lines;
   for (const Message& message : messages) {

@@ -21,10 +21,6 @@ struct Job {
 /// cluster, the facts are those of an idle one and `assumes_idle` is set.
 Job place(const Input& input, const std::vector<request::Request>& components);
 
-/// The facts of several components as one job, for the variables of a step over all of them.
-place::JobFacts united(const std::vector<place::JobFacts>& facts,
-                       const std::vector<std::size_t>& components);
-
 /// A refusal with its lines as `command` prints them.
 Refusal refusal(const Error& error, request::Command command, std::string nearest_miss = {});
 std::vector<std::string> rendered(const std::vector<Message>& messages, request::Command command);

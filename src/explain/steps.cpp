@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "place/step_het.h"
 #include "request/parse.h"
 
 namespace berth::explain {
@@ -24,18 +25,13 @@ bool options_are_unsure(const script::Command& command, const std::vector<std::s
   return std::ranges::any_of(command.unsure_words, [&](std::size_t at) { return at < program; });
 }
 
-/// Fewest nodes of the job that hold so many tasks.
-std::uint32_t fewest_nodes(const place::JobFacts& facts, const request::Request& request) {
-  const std::uint64_t wanted =
-      std::uint64_t{request.ntasks.value_or(1)} * request.cpus_per_task.value_or(1);
-  std::uint64_t cpus = 0;
-  std::uint32_t nodes = 0;
-  for (const cluster::NodeShare& share : facts.allocation.nodes) {
-    if (cpus >= wanted && nodes > 0) break;
-    cpus += share.usable_cpus;
-    ++nodes;
-  }
-  return std::max(nodes, 1U);
+/// Options, variables and environment of an srun.
+std::string key_of(const script::Command& command, const std::vector<std::string>& words) {
+  const std::size_t program = request::first_argument(request::Command::srun, words);
+  std::string key = fmt::format("{}", static_cast<const void*>(command.environment.get()));
+  for (std::size_t i = 0; i < std::min(program, words.size()); ++i) key += '\0' + words[i];
+  for (const auto& [name, value] : command.assignments) key += '\0' + name + '=' + value;
+  return key;
 }
 
 }  // namespace
@@ -53,6 +49,7 @@ void JobSteps::prepare(Run& run, const request::Surroundings& around) const {
     run.start = StepStart::unknown;
     return;
   }
+  run.key = key_of(*run.command, words);
   request::Surroundings inside = around;
   inside.environment = run.inherited;
   inside.inside_job = true;
@@ -90,83 +87,44 @@ bool JobSteps::makes_step(const Run& run) const {
   return !run.requests.empty() && run.start != StepStart::refused;
 }
 
-place::StepPlan JobSteps::place(const Run& run) {
-  place::StepPlan plan;
+place::StepPlan JobSteps::place(Run& run) {
+  std::vector<place::StepPlan> parts;
   if (run.command->launcher == Launcher::mpirun) {
-    plan = place::place_launcher_step(cluster_, facts_.front());
-    plan.id = next_id_;
-    states_.front().start(plan);
+    parts.push_back(place::place_launcher_step(cluster_, facts_.front()));
+    parts.back().id = next_id_;
   } else {
-    plan = place_parts(run);
+    parts = place_parts(run);
   }
-  for (const place::StepState& state : states_) next_id_ = std::max(next_id_, state.next_id());
+  place::StepPlan plan = place::join_components(parts);
+  const bool starts = plan.verdict == place::StepVerdict::starts;
+  // A refused launch may use up its number as well: StepState knows.
+  const std::size_t told = starts ? parts.size() : 1;
+  for (std::size_t i = 0; i < told; ++i) {
+    const std::size_t component = run.components.empty() ? 0 : run.components[i];
+    states_[component].start(starts ? parts[i] : plan);
+    next_id_ = std::max(next_id_, states_[component].next_id());
+  }
+  if (starts) run.parts = std::move(parts);
   return plan;
 }
 
-place::StepPlan JobSteps::place_parts(const Run& run) {
+std::vector<place::StepPlan> JobSteps::place_parts(const Run& run) {
+  for (place::StepState& state : states_) state.number_from(next_id_);
+  if (facts_.size() == 1 && run.requests.size() > 1) {
+    return place::place_step_components(cluster_, facts_.front(), run.requests, states_.front());
+  }
   std::vector<place::StepPlan> parts;
-  const bool in_one_job = facts_.size() == 1 && run.requests.size() > 1;
-  std::vector<std::string> used;
   for (std::size_t i = 0; i < run.requests.size(); ++i) {
     const std::size_t component = run.components[i];
-    place::StepState& state = states_[component];
-    state.number_from(next_id_);
-    request::Request request = run.requests[i];
-    if (in_one_job) {  // parts of one step never share a node
-      const bool sized = request.given.on_command_line(request::Opt::nodes);
-      if (!sized) {
-        const std::uint32_t nodes = fewest_nodes(facts_[component], request);
-        request.nodes = request::NodeCount{nodes, nodes, false, {}};
-      }
-      request.exclude.insert(request.exclude.end(), used.begin(), used.end());
-    }
-    place::StepPlan plan = place::place_step(cluster_, facts_[component], request, state);
-    if (plan.verdict != place::StepVerdict::starts) {
-      if (parts.empty()) state.start(plan);  // a refused launch may use up its number
-      return plan;
-    }
-    for (const place::StepNode& node : plan.nodes) {
-      used.push_back(cluster_.nodes[node.share.node].name);
-    }
-    parts.push_back(std::move(plan));
+    parts.push_back(
+        place::place_step(cluster_, facts_[component], run.requests[i], states_[component]));
   }
-  for (std::size_t i = 0; i < parts.size(); ++i) states_[run.components[i]].start(parts[i]);
-  return merged(std::move(parts));
+  return parts;
 }
 
 void JobSteps::finish(const Run& run) {
   if (!run.plan) return;
   for (place::StepState& state : states_) state.finish(run.plan->id);
-}
-
-std::string JobSteps::key(const Run& run) {
-  const std::vector<std::string> words = arguments_of(*run.command);
-  const std::size_t program = request::first_argument(request::Command::srun, words);
-  std::string key =
-      std::to_string(reinterpret_cast<std::uintptr_t>(run.command->environment.get()));
-  for (std::size_t i = 0; i < std::min(program, words.size()); ++i) key += '\0' + words[i];
-  for (const auto& [name, value] : run.command->assignments) key += '\0' + name + '=' + value;
-  return key;
-}
-
-place::StepPlan merged(std::vector<place::StepPlan> parts) {
-  place::StepPlan all = std::move(parts.front());
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    const auto nodes = static_cast<std::uint32_t>(all.nodes.size());
-    const std::uint32_t tasks = all.ntasks;
-    for (place::StepNode& node : parts[i].nodes) {
-      for (std::uint32_t& rank : node.ranks) rank += tasks;
-      all.nodes.push_back(std::move(node));
-    }
-    for (place::TaskPlan& task : parts[i].tasks) {
-      task.rank += tasks;
-      task.node_id += nodes;
-      all.tasks.push_back(std::move(task));
-    }
-    all.ntasks += parts[i].ntasks;
-    for (Message& warning : parts[i].warnings) all.warnings.push_back(std::move(warning));
-  }
-  return all;
 }
 
 }  // namespace berth::explain

@@ -18,7 +18,9 @@ struct Run {
   const script::Command* command = nullptr;
   std::vector<request::Request> requests;  // of an srun, one for each part; empty: not planned
   std::vector<std::size_t> components;     // of the job, that the parts run in
+  std::string key;                         // equal for runs that ask for the same
   std::optional<place::StepPlan> plan;     // of all parts together; unset when it makes no step
+  std::vector<place::StepPlan> parts;      // of a step that starts
   std::optional<Error> error;              // parsing failed
   std::vector<Message> warnings;           // of parsing
   Environment inherited;                   // the launcher's own environment
@@ -40,13 +42,11 @@ class JobSteps {
   /// the one it runs on.
   [[nodiscard]] bool makes_step(const Run& run) const;
   /// Places it beside what runs; what starts, holds its resources from now on.
-  place::StepPlan place(const Run& run);
+  place::StepPlan place(Run& run);
   void finish(const Run& run);
-  /// Equal for runs that ask for the same.
-  static std::string key(const Run& run);
 
  private:
-  place::StepPlan place_parts(const Run& run);
+  [[nodiscard]] std::vector<place::StepPlan> place_parts(const Run& run);
 
   const cluster::Cluster& cluster_;
   const std::vector<place::JobFacts>& facts_;
@@ -54,8 +54,5 @@ class JobSteps {
   std::vector<place::StepState> states_;
   std::uint32_t next_id_ = 0;
 };
-
-/// Parts of one step as one: ranks and node numbers go on from part to part.
-place::StepPlan merged(std::vector<place::StepPlan> parts);
 
 }  // namespace berth::explain

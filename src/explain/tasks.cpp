@@ -6,7 +6,7 @@
 
 #include "explain/job.h"
 #include "explain/processes.h"
-#include "place/environment.h"
+#include "place/step_het.h"
 
 namespace berth::explain {
 namespace {
@@ -42,45 +42,59 @@ bool TaskLister::room(Step& step) {
   return false;
 }
 
-void TaskLister::list_step(Step& step, const place::JobFacts& job, const place::StepPlan& plan,
+Task TaskLister::task_of(const place::TaskPlan& planned,
+                         const place::StepEnvironment& environment) const {
+  Task task;
+  task.rank = planned.rank;
+  task.node = cluster_.nodes[planned.node].name;
+  task.local_id = planned.local_id;
+  task.bound = planned.bound;
+  task.cpus = planned.cpus;
+  task.gpus = planned.gpus;
+  task.env = environment.of(planned);
+  task.cuda_visible_devices = find(task.env, kVisible);
+  if (!with_environments_) task.env.clear();
+  for (const Message& message : planned.messages) {
+    task.messages.push_back(render(message, "slurmstepd"));
+  }
+  return task;
+}
+
+void TaskLister::list_step(Step& step, const place::JobFacts& job,
+                           const std::vector<place::StepPlan>& parts,
                            const Environment& inherited) {
   const Environment slurm = of_slurm(inherited);
-  for (const place::TaskPlan& planned : plan.tasks) {
-    if (!room(step)) continue;
-    Task task;
-    task.rank = planned.rank;
-    task.node = cluster_.nodes[planned.node].name;
-    task.local_id = planned.local_id;
-    task.bound = planned.bound;
-    task.cpus = planned.cpus;
-    task.gpus = planned.gpus;
-    task.env = place::task_environment(cluster_, job, plan, planned, slurm);
-    task.cuda_visible_devices = find(task.env, kVisible);
-    for (const Message& message : planned.messages) {
-      task.messages.push_back(render(message, "slurmstepd"));
+  std::size_t first = 0;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const place::StepPlan whole = place::join_components(parts, part);
+    const place::StepEnvironment environment(cluster_, job, whole, slurm);
+    const std::size_t end = std::min(first + parts[part].tasks.size(), whole.tasks.size());
+    for (; first < end; ++first) {
+      if (room(step)) step.tasks.push_back(task_of(whole.tasks[first], environment));
     }
-    step.tasks.push_back(std::move(task));
   }
 }
 
 void TaskLister::list_mpirun(Step& step, const place::JobFacts& job,
                              const std::vector<std::string>& words,
                              const std::optional<place::StepPlan>& daemons) {
-  const auto slots = place::job_tasks_per_node(cluster_, job);
-  const MpiLayout layout = mpi_layout(words, slots);
+  const MpiLayout layout = mpi_layout(words, place::job_tasks_per_node(cluster_, job));
   if (!layout.problem.empty()) step.notes.push_back(layout.problem);
-  std::vector<Task> like;  // what any rank on a node sees
+  const Environment script = place::batch_environment(cluster_, job);
+  std::optional<place::StepEnvironment> environment;
+  if (daemons) environment.emplace(cluster_, job, *daemons, script);
+  std::vector<Task> like;  // what any rank on a node sees: what the launcher's daemon there got
   for (std::size_t i = 0; i < job.allocation.nodes.size(); ++i) {
     const cluster::NodeShare& share = job.allocation.nodes[i];
     Task task;
-    task.node = cluster_.nodes[share.node].name;
-    task.cpus = cluster_.nodes[share.node].threads_of(share.cores);
-    task.env = daemons ? place::mpirun_rank_environment(cluster_, job, i)
-                       : place::batch_environment(cluster_, job);
-    if (step.id) {
-      task.env["SLURM_STEP_ID"] = task.env["SLURM_STEPID"] = std::to_string(*step.id);
+    if (environment && i < daemons->tasks.size()) {
+      task = task_of(daemons->tasks[i], *environment);
+    } else {
+      task = batch_task(job, script);
+      if (!with_environments_) task.env.clear();
     }
-    task.cuda_visible_devices = find(task.env, kVisible);
+    task.bound = false;  // mpirun binds its ranks itself
+    task.cpus = cluster_.nodes[share.node].threads_of(share.cores);
     if (task.cuda_visible_devices) task.gpus = share.gpus();
     like.push_back(std::move(task));
   }

@@ -7,6 +7,7 @@
 
 #include "explain/explain.h"
 #include "explain/steps.h"
+#include "place/environment.h"
 #include "place/step.h"
 
 namespace berth::explain {
@@ -14,10 +15,11 @@ namespace berth::explain {
 /// Lists tasks until kMaxTasks are listed over all steps.
 class TaskLister {
  public:
-  explicit TaskLister(const cluster::Cluster& cluster) : cluster_(cluster) {}
+  TaskLister(const cluster::Cluster& cluster, bool with_environments)
+      : cluster_(cluster), with_environments_(with_environments) {}
 
-  /// The tasks of a planned step. `inherited` is srun's own environment.
-  void list_step(Step& step, const place::JobFacts& job, const place::StepPlan& plan,
+  /// The tasks of a planned step, part by part. `inherited` is srun's own environment.
+  void list_step(Step& step, const place::JobFacts& job, const std::vector<place::StepPlan>& parts,
                  const Environment& inherited);
   /// The ranks that mpirun starts; `words` from mpirun on.
   void list_mpirun(Step& step, const place::JobFacts& job, const std::vector<std::string>& words,
@@ -29,7 +31,11 @@ class TaskLister {
  private:
   bool room(Step& step);
 
+  [[nodiscard]] Task task_of(const place::TaskPlan& planned,
+                             const place::StepEnvironment& environment) const;
+
   const cluster::Cluster& cluster_;
+  bool with_environments_;
   std::size_t listed_ = 0;
 };
 

@@ -39,11 +39,9 @@ class Clock {
   Timeline run() {
     chains_[0].started = true;
     advance(0);
-    while (!stopped_ && end_first()) {
+    while (end_first()) {
     }
-    for (const std::size_t index : waiting_) {
-      if (!stopped_) out_.runs[index].start = StepStart::never;
-    }
+    for (const std::size_t index : waiting_) out_.runs[index].start = StepStart::never;
     return std::move(out_);
   }
 
@@ -51,7 +49,7 @@ class Clock {
   /// Goes on with a chain until it has to wait.
   void advance(std::size_t id) {
     Chain& chain = chains_[id];
-    while (!stopped_ && !chain.busy && chain.next < chain.events.size()) {
+    while (!chain.busy && chain.next < chain.events.size()) {
       const Event& event = *chain.events[chain.next];
       switch (event.kind) {
         case Event::Kind::run:
@@ -103,7 +101,9 @@ class Clock {
 
   void launch(const script::Command& command, std::size_t chain) {
     if (out_.runs.size() >= kMaxSteps) {
-      out_.truncated = stopped_ = true;
+      // What is here is followed to its end; nothing more begins.
+      out_.truncated = true;
+      chains_[chain].next = chains_[chain].events.size();
       return;
     }
     const std::size_t index = out_.runs.size();
@@ -168,7 +168,7 @@ class Clock {
     complete(index);
     retry(id);
     bool progress = true;
-    while (progress && !stopped_) {  // waits may end one another
+    while (progress) {  // waits may end one another
       progress = false;
       for (auto& [chain_id, chain] : chains_) {
         const std::size_t before = chain.next;
@@ -182,18 +182,18 @@ class Clock {
   /// Tries the waiting steps again after step `ended`, in order of arrival. A request that has just
   /// failed is not tried twice.
   void retry(std::uint32_t ended) {
-    std::set<std::string> failed;
+    std::set<std::string_view> failed;  // keys; runs stay where they are
     std::vector<std::size_t> left;
     bool any_started = false;
     for (const std::size_t index : waiting_) {
       std::vector<std::uint32_t>& waits_for = out_.runs[index].waits_for;
       waits_for.push_back(ended);
-      std::string key = JobSteps::key(out_.runs[index]);
+      const std::string& key = out_.runs[index].key;
       if (!failed.contains(key) && try_start(index)) {
         any_started = true;
         continue;
       }
-      failed.insert(std::move(key));
+      failed.insert(key);
       waits_for.pop_back();
       left.push_back(index);
     }
@@ -213,7 +213,6 @@ class Clock {
   std::vector<std::size_t> running_;   // in order of start
   std::vector<std::size_t> waiting_;   // in order of arrival
   Timeline out_;
-  bool stopped_ = false;
 };
 
 }  // namespace

@@ -27,8 +27,10 @@ void Variables::assign(const std::string& name, std::optional<Value> value) {
   if (at != values_.end()) before = at->second;
   if (before == value) return;
   if (!frames_.empty()) frames_.back().try_emplace(name, before);
-  touched_.insert(name);
-  changes_.reset();
+  if ((before && before->exported) || (value && value->exported)) {
+    touched_.insert(name);
+    changes_.reset();
+  }
   if (value) {
     values_[name] = std::move(*value);
   } else {
@@ -65,13 +67,13 @@ std::map<std::string, std::optional<Value>> Variables::pop_frame() {
   for (const auto& [name, old] : before) {
     const Value* now = find(name);
     ended[name] = now == nullptr ? std::nullopt : std::optional<Value>(*now);
+    if ((old && old->exported) || (now != nullptr && now->exported)) changes_.reset();
     if (old) {
       values_[name] = *old;
     } else {
       values_.erase(name);
     }
   }
-  if (!before.empty()) changes_.reset();
   return ended;
 }
 

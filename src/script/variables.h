@@ -49,7 +49,7 @@ class Variables {
   const std::map<std::string, std::string>* start_;
   std::map<std::string, Value> values_;
   std::vector<std::map<std::string, std::optional<Value>>> frames_;
-  std::set<std::string> touched_;  // every name ever changed
+  std::set<std::string> touched_;  // every exported name ever changed
   std::shared_ptr<const Changes> changes_;
 };
 
