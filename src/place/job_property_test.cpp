@@ -161,7 +161,9 @@ void check_promises(const cluster::Cluster& c, const cluster::Usage& usage, cons
     const NodeShare& share = a.nodes[i];
     const cluster::Node& node = c.nodes[share.node];
     const cluster::NodeUsage& used = usage.at(share.node);
-    if (i > 0) ASSERT_LT(a.nodes[i - 1].node, share.node);
+    if (i > 0) {
+      ASSERT_LT(a.nodes[i - 1].node, share.node);
+    }
     ASSERT_TRUE(share.cores.any());
     ASSERT_FALSE(share.cores.intersects(used.cores)) << "a core given twice";
     ASSERT_FALSE(share.cores.intersects(node.reserved_cores));
@@ -184,19 +186,29 @@ void check_promises(const cluster::Cluster& c, const cluster::Usage& usage, cons
         ASSERT_EQ(gpus_of_type(node, share, ask.type), ask.count * share.tasks);
       }
     }
-    if (q.constraint) ASSERT_TRUE(node.has_feature("even"));
+    if (q.constraint) {
+      ASSERT_TRUE(node.has_feature("even"));
+    }
     for (const std::string& name : q.exclude) ASSERT_NE(node.name, name);
     const std::uint64_t usable =
         share.cores.count() *
         std::min<std::uint64_t>(node.threads_per_core, q.threads_per_core.value_or(99));
     ASSERT_EQ(share.usable_cpus, usable);
-    if (q.memory && q.memory->per == MemoryPer::node) ASSERT_EQ(share.memory_mb, q.memory->mb);
+    if (q.memory && q.memory->per == MemoryPer::node) {
+      ASSERT_EQ(share.memory_mb, q.memory->mb);
+    }
     if (q.memory && q.memory->per == MemoryPer::cpu) {
       ASSERT_EQ(share.memory_mb, q.memory->mb * usable);
     }
-    if (!q.memory) ASSERT_EQ(share.memory_mb, node.memory_mb) << "no request: all of the node";
-    if (!q.overcommit) ASSERT_GE(usable, share.tasks * cpt);
-    if (q.ntasks_per_node && !q.overcommit) ASSERT_LE(share.tasks, *q.ntasks_per_node);
+    if (!q.memory) {
+      ASSERT_EQ(share.memory_mb, node.memory_mb) << "no request: all of the node";
+    }
+    if (!q.overcommit) {
+      ASSERT_GE(usable, share.tasks * cpt);
+    }
+    if (q.ntasks_per_node && !q.overcommit) {
+      ASSERT_LE(share.tasks, *q.ntasks_per_node);
+    }
     cpus += usable;
     tasks += share.tasks;
     for (const GresAsk& ask : q.gres_per_job) job_gpus += gpus_of_type(node, share, ask.type);
@@ -207,7 +219,9 @@ void check_promises(const cluster::Cluster& c, const cluster::Usage& usage, cons
         << "required node " << name;
   }
   ASSERT_GE(a.nodes.size(), plan.counts.min_nodes);
-  if (plan.counts.max_nodes) ASSERT_LE(a.nodes.size(), *plan.counts.max_nodes);
+  if (plan.counts.max_nodes) {
+    ASSERT_LE(a.nodes.size(), *plan.counts.max_nodes);
+  }
   if (plan.counts.tasks && !q.overcommit) {
     ASSERT_GE(cpus, *plan.counts.tasks * cpt);
     ASSERT_GE(tasks, *plan.counts.tasks) << "every task has a place";

@@ -100,13 +100,16 @@ class AskMaker {
 
   void cpu_binding() {
     CpuBindAsk& bind = ask_.cpu_bind;
-    const auto kind = srun_.cpu_bind ? srun_.cpu_bind->kind : std::nullopt;
+    // rank is obsolete and means nothing: the same as no kind at all
+    auto kind = CpuBindKind::rank;
+    if (srun_.cpu_bind && srun_.cpu_bind->kind) kind = *srun_.cpu_bind->kind;
+    const bool given = srun_.cpu_bind && srun_.cpu_bind->kind;
     bind.verbose = srun_.cpu_bind && srun_.cpu_bind->verbose;
     bind.threads_per_core = srun_.threads_per_core;
     if (srun_.ntasks_per_core != 0U) bind.ntasks_per_core = srun_.ntasks_per_core;
     if (srun_.ntasks_per_socket != 0U) bind.ntasks_per_socket = srun_.ntasks_per_socket;
     bind.overcommit = srun_.overcommit;
-    if (srun_.hint && !kind && !bind.threads_per_core &&
+    if (srun_.hint && !given && !bind.threads_per_core &&
         *srun_.hint != request::Hint::multithread) {
       bind.threads_per_core = 1;
     }
@@ -114,8 +117,8 @@ class AskMaker {
       bind.threads_per_core = 1;
     }
     bind.level = implied_level(srun_);
-    if (!kind || *kind == CpuBindKind::rank) return;
-    switch (*kind) {
+    if (kind == CpuBindKind::rank) return;
+    switch (kind) {
       case CpuBindKind::sockets:
         bind.level = BindLevel::sockets;
         break;
