@@ -12,6 +12,7 @@
 #include "command/files.h"
 #include "conf/source.h"
 #include "explain/explain.h"
+#include "explain/job.h"
 #include "explain/render.h"
 #include "request/parse.h"
 #include "script/script.h"
@@ -174,6 +175,20 @@ Result<cluster::Usage> usage_of(const ExplainArguments& arguments, cluster::Clus
   return usage;
 }
 
+/// sbatch's own answer to a script it cannot read, as JSON like every other refusal.
+int print_unreadable(const ExplainArguments& arguments, const Error& why) {
+  explain::Explanation explanation;
+  explanation.name = heading_of(arguments);
+  explanation.command = arguments.command;
+  Error error;
+  error.code = Code::io;
+  error.messages = {{Severity::error, fmt::format("Unable to open file {}", explanation.name)}};
+  error.hint = std::string(why.what());
+  explanation.error = explain::refusal(error, arguments.command);
+  fmt::print("{}", render_json(explanation));
+  return error.exit_code;
+}
+
 }  // namespace
 
 int run_explain(std::span<const std::string> words, const request::Environment& environment) {
@@ -184,7 +199,10 @@ int run_explain(std::span<const std::string> words, const request::Environment& 
     return 0;
   }
   const auto script = script_of(*arguments);
-  if (!script) return complain(script.error());
+  if (!script) {
+    if (arguments->is_script || !arguments->json) return complain(script.error());
+    return print_unreadable(*arguments, script.error());
+  }
   auto site = load_site(*arguments, environment);
   if (!site) return complain(site.error());
   for (const std::string& warning : site->warnings) complain(warning);

@@ -139,6 +139,17 @@ const char* verdict_name(place::Verdict verdict) {
   return "never";
 }
 
+Json json_of(const explain::Element& element) {
+  Json out;
+  out["index"] = element.index;
+  out["starts"] = element.starts;
+  Json nodes = Json::array();
+  for (const explain::JobNode& node : element.nodes) nodes.push_back(json_of(node));
+  out["nodes"] = std::move(nodes);
+  out["batch"] = element.batch ? json_of(*element.batch) : Json(nullptr);
+  return out;
+}
+
 Json job_json(const Explanation& explanation) {
   Json job;
   Json nodes = Json::array();
@@ -147,6 +158,11 @@ Json job_json(const Explanation& explanation) {
   job["env"] = json_of(explanation.env);
   job["assumes_idle"] = explanation.assumes_idle;
   job["array_size"] = explanation.array_size ? Json(*explanation.array_size) : Json(nullptr);
+  Json elements = Json::array();
+  for (const explain::Element& element : explanation.elements) {
+    elements.push_back(json_of(element));
+  }
+  job["elements"] = std::move(elements);
   job["batch"] = explanation.batch ? json_of(*explanation.batch) : Json(nullptr);
   return job;
 }

@@ -13,6 +13,7 @@
 #include "lint/launch.h"
 #include "place/environment.h"
 #include "place/step_het.h"
+#include "request/multi_prog.h"
 #include "script/script.h"
 #include "text/words.h"
 
@@ -146,6 +147,7 @@ class Explainer {
       out_.env = place::het_batch_environment(*input_.cluster, job_.facts);
       add_array_variables(request);
       out_.batch = lister_.batch_task(job_.facts.front(), out_.env);
+      add_elements(request);
     }
     Environment environment = input_.command == Command::salloc
                                   ? exported(input_.around.environment, std::nullopt)
@@ -184,6 +186,29 @@ class Explainer {
     out_.env["SLURM_ARRAY_TASK_COUNT"] = std::to_string(*request.array_size);
   }
 
+  void add_elements(const request::Request& request) {
+    if (!request.array || job_.assumes_idle) return;
+    const auto placed = place_array(input_, request);
+    std::size_t index = request.array_indices.next();
+    for (const std::optional<place::JobFacts>& facts : placed) {
+      Element element;
+      element.index = static_cast<std::uint32_t>(index);
+      index = request.array_indices.next(index + 1);
+      element.starts = facts.has_value();
+      if (facts) {
+        element.nodes = job_nodes(*input_.cluster, *facts, 0);
+        Environment env = place::batch_environment(*input_.cluster, *facts);
+        for (const char* name :
+             {"SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"}) {
+          env[name] = out_.env[name];
+        }
+        env["SLURM_ARRAY_TASK_ID"] = std::to_string(element.index);
+        element.batch = lister_.batch_task(*facts, env);
+      }
+      out_.elements.push_back(std::move(element));
+    }
+  }
+
   /// The command of salloc: it runs here, and may be a launcher.
   static script::Script read_command(const std::vector<std::string>& argv,
                                      const Environment& environment) {
@@ -212,12 +237,32 @@ class Explainer {
       }
     }
     const place::StepPlan first = parts.front();
+    check_multi_prog(step, parts);
     if (!step.error) {
       lister_.list_step(step, joined(all), parts, {});
       count_processes(step, components_.front().argv);
     }
     out_.steps.push_back(std::move(step));
     lint_own_step(first);
+  }
+
+  /// srun reads the configuration of --multi-prog before it starts anything.
+  void check_multi_prog(Step& step, const std::vector<place::StepPlan>& parts) {
+    for (std::size_t i = 0; i < components_.size() && !step.error; ++i) {
+      const request::Request& request = components_[i];
+      if (!request.multi_prog || request.argv.empty()) continue;
+      const std::string& file = request.argv.front();
+      const auto found = input_.around.files.find(file);
+      std::optional<std::string_view> content;
+      if (found != input_.around.files.end()) content = found->second;
+      const auto checked = request::check_multi_prog(file, content, parts[i].ntasks);
+      if (checked) continue;
+      step.start = StepStart::refused;
+      step.id.reset();
+      step.error = refusal(checked.error(), Command::srun);
+      out_.error = step.error;
+      out_.accepted = false;
+    }
   }
 
   void lint_own_step(const place::StepPlan& plan) {
@@ -345,6 +390,7 @@ class Explainer {
     in.cluster = input_.cluster;
     in.plans = job_.plans.empty() ? nullptr : &job_.plans;
     in.steps = std::move(steps);
+    in.arguments = input_.words;
     in.environment = input_.around.environment;
     in.directory_exists = input_.directory_exists;
     out_.findings = lint::check(in);

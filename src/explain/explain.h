@@ -107,6 +107,14 @@ struct JobNode {
   std::size_t component = 0;  // of a heterogeneous job
 };
 
+/// One element of a job array: each is a job of its own, and takes what the earlier ones left.
+struct Element {
+  std::uint32_t index = 0;
+  bool starts = false;         // false: it waits until others have ended
+  std::vector<JobNode> nodes;  // empty while it waits
+  std::optional<Task> batch;
+};
+
 struct Explanation {
   std::string name;
   request::Command command = request::Command::sbatch;
@@ -121,6 +129,7 @@ struct Explanation {
   Environment env;            // of the batch script or of salloc's command
   std::optional<Task> batch;  // the batch script itself, as a process
   std::optional<std::uint64_t> array_size;
+  std::vector<Element> elements;      // of an array, the first kMaxElements by index
   std::vector<Step> steps;            // in order of the script
   std::vector<std::string> messages;  // warnings the command prints
   std::vector<std::string> notes;     // what could not be known, what was assumed
@@ -130,8 +139,9 @@ struct Explanation {
   [[nodiscard]] bool fine() const;
 };
 
-inline constexpr std::size_t kMaxSteps = 1'000;  // steps that are followed
-inline constexpr std::size_t kMaxTasks = 8'192;  // tasks that are listed, over all steps
+inline constexpr std::size_t kMaxElements = 256;  // of an array, that are placed one by one
+inline constexpr std::size_t kMaxSteps = 1'000;   // steps that are followed
+inline constexpr std::size_t kMaxTasks = 8'192;   // tasks that are listed, over all steps
 
 Explanation explain(const Input& input);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "text/number.h"
+
 namespace berth::explain {
 namespace {
 
@@ -56,6 +58,33 @@ Job place(const Input& input, const std::vector<request::Request>& components) {
   return job;
 }
 
+std::vector<std::optional<place::JobFacts>> place_array(const Input& input,
+                                                        const request::Request& request) {
+  std::vector<std::optional<place::JobFacts>> out;
+  const std::size_t percent = request.array->find('%');
+  std::uint64_t most = kMaxElements;
+  if (percent != std::string::npos) {
+    most = text::parse_number(std::string_view(*request.array).substr(percent + 1)).value_or(most);
+  }
+  cluster::Usage usage = *input.usage;
+  const std::size_t count = std::min<std::size_t>(request.array_indices.count(), kMaxElements);
+  std::uint64_t running = 0;
+  bool full = false;  // all elements ask for the same: when one has to wait, so have the others
+  for (std::size_t i = 0; i < count; ++i) {
+    out.emplace_back();
+    if (full || running >= most) continue;
+    place::JobPlan plan = place::place_job(*input.cluster, usage, request, place::Detail::verdict);
+    if (plan.verdict != place::Verdict::now) {
+      full = true;
+      continue;
+    }
+    usage.take(plan.allocation);
+    ++running;
+    out.back() = facts_of(request, plan, i);
+  }
+  return out;
+}
+
 std::vector<std::string> rendered(const std::vector<Message>& messages, request::Command command) {
   std::vector<std::string> lines;
   for (const Message& message : messages) {
@@ -84,7 +113,7 @@ std::vector<JobNode> job_nodes(const cluster::Cluster& cluster, const place::Job
     const cluster::Node& node = cluster.nodes[share.node];
     JobNode view;
     view.name = node.name;
-    view.cpus = share.usable_cpus;
+    view.cpus = share.cpus;
     view.cpu_mask = node.threads_of(share.cores);
     view.memory_mb = share.memory_mb;
     view.component = component;

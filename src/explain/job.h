@@ -21,6 +21,11 @@ struct Job {
 /// cluster, the facts are those of an idle one and `assumes_idle` is set.
 Job place(const Input& input, const std::vector<request::Request>& components);
 
+/// The elements of an array placed in turn, as they start together on what is free now; unset where
+/// an element has to wait (for room, or for the %most of the array). At most kMaxElements.
+std::vector<std::optional<place::JobFacts>> place_array(const Input& input,
+                                                        const request::Request& request);
+
 /// A refusal with its lines as `command` prints them.
 Refusal refusal(const Error& error, request::Command command, std::string nearest_miss = {});
 std::vector<std::string> rendered(const std::vector<Message>& messages, request::Command command);

@@ -97,6 +97,7 @@ class Writer {
     head();
     if (e_.error && !e_.accepted && e_.steps.empty()) refused(*e_.error);
     nodes();
+    elements();
     batch();
     steps();
     findings();
@@ -123,7 +124,7 @@ class Writer {
                part + printable(e_.asks[i].empty() ? "1 node, 1 task" : e_.asks[i]));
     }
     if (e_.array_size) {
-      labelled("", fmt::format("an array of {}; what follows holds for each of them",
+      labelled("", fmt::format("an array of {}; what follows is the first of them",
                                counted(*e_.array_size, "job")));
     }
     for (const std::string& message : e_.messages) line("  " + printable(message));
@@ -190,6 +191,33 @@ class Writer {
       labelled(label, fmt::format("{}: {}", printable(text::compress_hostlist(names)), share) +
                           (names.size() > 1 ? " each" : ""));
       label.clear();
+    }
+  }
+
+  /// The elements of an array: how many start at once, and who gets which GPU.
+  void elements() {
+    if (e_.elements.size() < 2) return;
+    std::size_t start = 0;
+    bool gpus = false;
+    for (const Element& element : e_.elements) {
+      if (!element.starts) continue;
+      ++start;
+      for (const JobNode& node : element.nodes) gpus = gpus || !node.gpus.empty();
+    }
+    line("");
+    line(fmt::format("{} of the array's {} would start at once{}", start,
+                     counted(e_.elements.size(), "element"),
+                     *e_.array_size > e_.elements.size() ? " (only so many are followed)" : ""));
+    std::size_t shown = 0;
+    for (const Element& element : e_.elements) {
+      if (!gpus || !element.starts) continue;
+      if (++shown > kMaxRows && !style_.all_tasks) {
+        line("  …");
+        break;
+      }
+      for (const JobNode& node : element.nodes) {
+        line(fmt::format("  {:>5}  {}: {}", element.index, printable(node.name), share_text(node)));
+      }
     }
   }
 
