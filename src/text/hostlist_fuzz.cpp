@@ -16,6 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   if (names->size() > text::kMaxHosts) std::abort();
+  // The round trip sorts twice, which is slow in an instrumented build: long lists prove no more.
+  if (names->size() > 2048) return 0;
   const auto same = text::expand_hostlist(text::compress_hostlist_unsorted(*names));
   if (!same || *same != *names) std::abort();
   std::vector<std::string> sorted = *names;
