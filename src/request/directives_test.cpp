@@ -105,9 +105,9 @@ TEST(Directives, LinesMakeOneListOfWords) {
 }
 
 TEST(Directives, HetjobSeparatesComponents) {
-  const auto parsed = parse_line(
-      "sbatch -J name job.sh", {},
-      "#!/bin/sh\n#SBATCH -n1 --mem=1G -A acc\n#SBATCH hetjob\n#SBATCH -n2 -w cpu1\n");
+  const auto parsed =
+      parse_line("sbatch -J name job.sh", {},
+                 "#!/bin/sh\n#SBATCH -n1 --mem=1G -A acc\n#SBATCH hetjob\n#SBATCH -n2 -w cpu1\n");
   ASSERT_TRUE(parsed);
   ASSERT_EQ(parsed->components.size(), 2u);
   const Request& first = parsed->components[0];
@@ -117,7 +117,7 @@ TEST(Directives, HetjobSeparatesComponents) {
   EXPECT_EQ(second.ntasks, 2u);
   EXPECT_EQ(second.memory, std::nullopt);
   EXPECT_THAT(second.nodelist, ElementsAre("cpu1"));
-  EXPECT_EQ(second.job_name, "name");                        // said once for the whole job
+  EXPECT_EQ(second.job_name, "name");  // said once for the whole job
   EXPECT_EQ(second.given.find(Opt::account)->text, "acc");
   EXPECT_TRUE(second.argv.empty());
 }

@@ -49,9 +49,10 @@ TEST(Getopt, Srun) {
       {"--nodeli=a cmd", "nodelist=a | cmd"},
       {"--nodes=2 cmd", "nodes=2 | cmd"},  // exact although --nodes… has no longer form
       {"--gpus=2 cmd", "gpus=2 | cmd"},    // exact although --gpus-per-… begin with it
-      {"--gpu=2 cmd", "error: option '--gpu=2' is ambiguous; possibilities: '--gpu-bind' "
-                      "'--gpu-freq' '--gpus' '--gpus-per-node' '--gpus-per-socket' "
-                      "'--gpus-per-task'"},
+      {"--gpu=2 cmd",
+       "error: option '--gpu=2' is ambiguous; possibilities: '--gpu-bind' "
+       "'--gpu-freq' '--gpus' '--gpus-per-node' '--gpus-per-socket' "
+       "'--gpus-per-task'"},
       {"--mem= cmd", "mem= | cmd"},
       {"--tasks-per-node=2 cmd", "ntasks-per-node=2 | cmd"},
       {"--pack-group=1 cmd", "het-group=1 | cmd"},

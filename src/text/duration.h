@@ -14,7 +14,8 @@ struct TimeLimit {
   friend bool operator==(const TimeLimit&, const TimeLimit&) = default;
 };
 
-/// nullopt when the text is not a time limit. "0" is kept as 0 minutes (callers know what it means).
+/// nullopt when the text is not a time limit. "0" is kept as 0 minutes (callers know what it
+/// means).
 std::optional<TimeLimit> parse_time_limit(std::string_view s);
 
 /// "01:00:00", "1-02:03:00", "UNLIMITED".

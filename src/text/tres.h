@@ -14,11 +14,11 @@ inline constexpr std::uint64_t kMaxTresCount = std::uint64_t{1} << 52;
 inline constexpr std::size_t kMaxTresItems = 1024;
 
 struct TresItem {
-  std::string kind;   // "gres", "cpu", "license", … ("gres" for --gres items)
-  std::string name;   // "gpu"; "" for cpu, mem, …
-  std::string type;   // "a100"; "" = any
+  std::string kind;  // "gres", "cpu", "license", … ("gres" for --gres items)
+  std::string name;  // "gpu"; "" for cpu, mem, …
+  std::string type;  // "a100"; "" = any
   std::uint64_t count = 0;
-  bool negative = false;  // "gpu:-1": grammatical for Slurm, can never be met
+  bool negative = false;    // "gpu:-1": grammatical for Slurm, can never be met
   bool no_consume = false;  // slurm.conf Gres=name:no_consume:count
   friend bool operator==(const TresItem&, const TresItem&) = default;
 };
