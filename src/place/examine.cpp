@@ -297,7 +297,9 @@ class NodeExam {
     if (usable < least) return no_devices(i, least);
     if (e > 0) bounds.high = std::min(bounds.high, std::max(bounds.low, usable * e / c));
     if (want.per_task > 0) {
-      bounds.high = std::min(bounds.high, usable / want.per_task);
+      const std::uint64_t tasks = usable / want.per_task;
+      if (tasks < bounds.low) return no_devices(i, want.per_task * bounds.low);
+      bounds.high = std::min(bounds.high, tasks);
     }
     if (ask_.per_gpu_tasks && want.is_gpu()) {
       bounds.high = std::min(bounds.high, usable * *ask_.per_gpu_tasks);
@@ -455,7 +457,9 @@ class NodeExam {
     if (ask_.max_nodes == 1U && ask_.tasks && !ask_.overcommit) {
       least = std::max<std::uint64_t>(least, std::uint64_t{*ask_.tasks} * ask_.cpus_per_task);
     }
-    return offered_ >= least ? true : out(Cause::memory, free_memory(), ask_.memory->mb * least);
+    if (offered_ >= least) return true;
+    if (fits >= least) return out(Cause::cpus, offered_, least);
+    return out(Cause::memory, free_memory(), ask_.memory->mb * least);
   }
 
   void finish() {

@@ -254,8 +254,14 @@ JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partitio
     plan.reasons.nearest_miss = hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes);
     return plan;
   }
-  plan.verdict = Verdict::later;
   plan.pending_reason = "Resources";
+  const bool shares = std::ranges::any_of(ask.devices, &DeviceAsk::shares_gpu);
+  if (shares && !try_features(t, UsageView(usage, true), features.filter, false)) {
+    plan.verdict = Verdict::pending;  // accepted by the count of the node, met by no single GPU
+    explain_shares(plan, cluster, partition, ask);
+    return plan;
+  }
+  plan.verdict = Verdict::later;
   if (detail == Detail::full) explain_wait(plan, cluster, usage, partition, request, ask, features);
   return plan;
 }

@@ -260,6 +260,20 @@ TEST_F(JobPlacement, ArraysEndWhereTheClusterSays) {
             "never: Batch job submission failed: Invalid job array specification");
 }
 
+TEST_F(JobPlacement, WaitingForDownNodesSaysSo) {
+  for (cluster::Node& node : cluster_.nodes) node.usable = false;
+  const JobPlan plan = place_job(cluster_, usage_, parse_srun("-n2"));
+  EXPECT_EQ(plan.verdict, Verdict::later);
+  EXPECT_EQ(plan.reasons.nearest_miss, "8 of the 8 nodes of partition debug are down or drained");
+}
+
+TEST_F(JobPlacement, SharesThatNoGpuHasNeverStart) {
+  const JobPlan plan = place_job(cluster_, usage_, parse_srun("--gres=shard:5"));
+  EXPECT_EQ(plan.verdict, Verdict::pending);
+  EXPECT_NE(plan.reasons.nearest_miss.find("no GPU has more than 4"), std::string::npos)
+      << plan.reasons.nearest_miss;
+}
+
 TEST_F(JobPlacement, RefusalNamesTheNearestMiss) {
   const auto hint = [&](const std::string& options) {
     return place_job(cluster_, usage_, parse_srun(options)).error.hint;
@@ -273,6 +287,9 @@ TEST_F(JobPlacement, RefusalNamesTheNearestMiss) {
       << hint("--gpus=100");
   EXPECT_NE(hint("-p gpu_partitio").find("did you mean 'gpu_partition'?"), std::string::npos)
       << hint("-p gpu_partitio");
+  EXPECT_NE(hint("-N1 -n5 --gpus-per-task=2").find("closest: gpu6 has 8 GPUs, asked 10"),
+            std::string::npos)
+      << hint("-N1 -n5 --gpus-per-task=2");
   EXPECT_NE(hint("--threads-per-core=3").find("closest: cpu1 has 2 threads per core, asked 3"),
             std::string::npos)
       << hint("--threads-per-core=3");

@@ -153,7 +153,8 @@ double nearness(const Offer& offer) {
 
 /// Counts the causes over the partition's nodes and finds the nearest miss.
 Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Partition& partition,
-                       const Request& request, const Ask& ask, const FeatureAsk& features) {
+                       const Request& request, const Ask& ask, const FeatureAsk& features,
+                       bool only_up) {
   Reasons reasons;
   const std::set<std::string> excluded(request.exclude.begin(), request.exclude.end());
   Examination exam(ask, false);
@@ -171,7 +172,10 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
       ++reasons.nodes_by_cause["lacks the features asked for"];
       continue;
     }
-    if (!node.usable) ++reasons.nodes_by_cause["down or drained"];
+    if (!node.usable) {
+      ++reasons.nodes_by_cause["down or drained"];
+      if (only_up) continue;
+    }
     const StaticFault fault = static_fault(ask, node);
     const Offer offer = fault == StaticFault::none
                             ? exam.examine(node, usage.class_of(i), usage.at(i), start, Pass::any)
@@ -187,7 +191,14 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
       reasons.nearest_miss = miss_words(ask, node, offer);
     }
   }
-  if (usable_nodes == 0) return reasons;
+  if (usable_nodes == 0) {
+    const auto down = reasons.nodes_by_cause.find("down or drained");
+    if (reasons.nearest_miss.empty() && down != reasons.nodes_by_cause.end()) {
+      reasons.nearest_miss = fmt::format("{} of the {} nodes of partition {} are down or drained",
+                                         down->second, partition.nodes.size(), partition.name);
+    }
+    return reasons;
+  }
   for (std::size_t d = 0; d < units.size(); ++d) {
     const DeviceAsk& want = ask.devices[d];
     if (want.per_job > units[d]) {
@@ -430,7 +441,8 @@ Result<Names> check_names(const Cluster& cluster, const Request& request,
 void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Partition& partition,
             const Request& request, const Ask& ask, const FeatureAsk& features) {
   plan.verdict = Verdict::never;
-  plan.reasons = gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features);
+  plan.reasons =
+      gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features, false);
   std::string hint = unknown_type_hint(cluster, ask);
   if (hint.empty()) {
     for (const std::string& name : request.nodelist) {
@@ -446,11 +458,27 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
                                 static_line(cluster, partition, ask));
 }
 
+void explain_shares(JobPlan& plan, const Cluster& cluster, const Partition& partition,
+                    const Ask& ask) {
+  for (const DeviceAsk& want : ask.devices) {
+    if (!want.shares_gpu()) continue;
+    std::uint64_t largest = 0;
+    for (NodeIndex i : partition.nodes) {
+      const cluster::Gres* gres = cluster.nodes[i].find_gres(want.name);
+      if (gres == nullptr) continue;
+      for (const cluster::Device& device : gres->devices) largest = std::max(largest, device.units);
+    }
+    plan.reasons.nearest_miss = fmt::format(
+        "the {} of a node must all come from one GPU, and no GPU has more than {}: it never starts",
+        want.name == "shard" ? "shards" : "MPS units", largest);
+  }
+}
+
 void explain_wait(JobPlan& plan, const Cluster& cluster, const Usage& usage,
                   const Partition& partition, const Request& request, const Ask& ask,
                   const FeatureAsk& features) {
   plan.reasons =
-      gather_reasons(cluster, UsageView(usage, false), partition, request, ask, features);
+      gather_reasons(cluster, UsageView(usage, false), partition, request, ask, features, true);
   std::vector<std::string> down;
   for (const std::string& name : request.nodelist) {
     const auto index = cluster.find_node(name);

@@ -32,6 +32,10 @@ void explain_wait(JobPlan& plan, const cluster::Cluster& cluster, const cluster:
                   const cluster::Partition& partition, const request::Request& request,
                   const Ask& ask, const FeatureAsk& features);
 
+/// Says why shares that fit a node but no single GPU never start.
+void explain_shares(JobPlan& plan, const cluster::Cluster& cluster,
+                    const cluster::Partition& partition, const Ask& ask);
+
 /// What a partition limit says, with its numbers.
 std::string hold_hint(const cluster::Cluster& cluster, const cluster::Partition& partition,
                       const Ask& ask, std::string_view reason,
