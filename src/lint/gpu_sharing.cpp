@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 
+#include "lint/gpu_hint.h"
 #include "lint/ranks.h"
 #include "lint/rule.h"
 
@@ -56,16 +57,12 @@ std::vector<RanksOnNode> unbound_ranks(const Facts& facts, const StepSeen& step)
   return ranks;
 }
 
-std::size_t ranks_in(const std::vector<RanksOnNode>& nodes) {
-  std::size_t sum = 0;
-  for (const auto& here : nodes) sum += here.ranks.size();
-  return sum;
-}
-
-std::size_t gpus_in_nodes(const std::vector<RanksOnNode>& nodes) {
-  std::size_t sum = 0;
-  for (const auto& here : nodes) sum += here.gpus.count();
-  return sum;
+/// As many ranks and as many GPUs on each of these nodes.
+bool all_alike(const std::vector<RanksOnNode>& nodes) {
+  return std::ranges::all_of(nodes, [&](const RanksOnNode& here) {
+    return here.ranks.size() == nodes.front().ranks.size() &&
+           here.gpus.count() == nodes.front().gpus.count();
+  });
 }
 
 /// "ranks 0 and 1 (and 2 and 3) will both use GPU 0".
@@ -79,7 +76,8 @@ std::string who_collides(const Facts& facts, const std::vector<RanksOnNode>& nod
   }
   const bool renumbered = facts.input.cluster->settings.constrain_devices;
   return fmt::format("ranks {}{} will {} use GPU {}", listed(first.ranks), others,
-                     first.ranks.size() == 2 ? "both" : "all", renumbered ? 0 : first.gpus.next());
+                     first.ranks.size() == 2 && all_alike(nodes) ? "both" : "all",
+                     renumbered ? 0 : first.gpus.next());
 }
 
 /// The program of an mpirun line, to be shown in a hint.
@@ -92,34 +90,108 @@ std::string program_of(const StepSeen& step) {
   return shortened(fmt::format("{}", fmt::join(program, " ")), 40);
 }
 
-std::string sharing_hint(const Facts& facts, const StepSeen& step, const GpuSource& source,
-                         const std::vector<RanksOnNode>& nodes) {
+/// The mpirun line with a shell between it and the program, in which each rank takes its GPU.
+std::string mpirun_choosing(const Facts& facts, const Job& job, const StepSeen& step) {
+  const std::vector<std::string> words = launcher_words(step);
+  const std::size_t options = words.size() - mpirun_program(words).size();
+  std::string start = "mpirun …";
+  if (options < words.size()) {
+    start = shortened(fmt::format("{}", fmt::join(std::span(words).first(options), " ")));
+  }
+  bool plain = true;  // the local rank is the number of a GPU that the job has
+  for (const RanksOnNode& here : ranks_of_mpirun(facts, job, *step.command)) {
+    const bool from_zero = facts.input.cluster->settings.constrain_devices ||
+                           here.gpus == Bits::first_n(here.gpus.count());
+    plain = plain && from_zero && here.ranks.size() <= here.gpus.count();
+  }
+  const std::string choice =
+      plain ? "CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK"
+            : "g=(${CUDA_VISIBLE_DEVICES//,/ }); "
+              "CUDA_VISIBLE_DEVICES=${g[OMPI_COMM_WORLD_LOCAL_RANK % ${#g[@]}]}";
+  return fmt::format("{} bash -c '{} exec {}'", start, choice, program_of(step));
+}
+
+/// "(instead of --gres=gpu:4; 2 GPUs instead of 4)".
+std::string change_of(const Job& job, const GpuSource& source, std::size_t gpus) {
+  const std::size_t now = job.all_gpus();
+  return gpus == now
+             ? fmt::format("(instead of {}; {} as before)", source.option, count(gpus, "GPU"))
+             : fmt::format("(instead of {}; {} instead of {})", source.option, count(gpus, "GPU"),
+                           now);
+}
+
+/// The line that gives each task so many GPUs of its own, tried out; "" when there is none.
+std::string own_gpus(const Facts& facts, const Job& job, const StepSeen& step,
+                     const GpuSource& source, std::uint64_t per_task) {
+  const bool own = step.command != nullptr && step.request != nullptr &&
+                   source.line == line_of(step) && step.request->given.on_command_line(source.opt);
+  const std::string option = fmt::format("--gpus-per-task={}{}", gpu_type_prefix(job), per_task);
+  const std::string on_srun = "srun " + option;
+  if (own) {
+    return step_takes_per_task(facts, job, step, per_task, true)
+               ? fmt::format("{}      (instead of {})", on_srun, source.option)
+               : "";
+  }
+  // A directive counts for all tasks of the job, so it helps a step that runs them all.
+  const auto held = gpus_with_per_task(facts, job, per_task);
+  const bool all_tasks = !is_srun(step) || job.tasks() == step.plan->ntasks;
+  if (held && all_tasks) {
+    return fmt::format("{}      {}", facts.as_directive(option), change_of(job, source, *held));
+  }
+  return step_takes_per_task(facts, job, step, per_task, false) ? on_srun + " …" : "";
+}
+
+std::string sharing_hint(const Facts& facts, const Job& job, const StepSeen& step,
+                         const GpuSource& source, const std::vector<RanksOnNode>& nodes) {
   const std::size_t tasks = nodes.front().ranks.size();
   const std::size_t gpus = nodes.front().gpus.count();
-  const std::size_t all = ranks_in(nodes);
-  const bool own = step.command != nullptr && source.line == line_of(step) && is_srun(step) &&
-                   step.request->given.on_command_line(source.opt);
-  const std::string option = "--gpus-per-task=1";
-  const std::string line = own ? "srun " + option : facts.as_directive(option);
-  const std::string change = fmt::format("(instead of {}; {} instead of {})", source.option,
-                                         count(all, "GPU"), gpus_in_nodes(nodes));
+  const std::string one = own_gpus(facts, job, step, source, 1);
+  std::string hint;
   if (!is_srun(step)) {
-    return fmt::format(
-        "one GPU for each rank:   {}  and  srun --mpi=pmix {}      {}\n"
-        "or keep mpirun and choose:   mpirun -np {} bash -c 'CUDA_VISIBLE_DEVICES="
-        "$OMPI_COMM_WORLD_LOCAL_RANK exec {}'",
-        line, program_of(step), change, all, program_of(step));
+    if (!one.empty()) {
+      hint = fmt::format("one GPU for each rank:   {},  and  srun --mpi=pmix {}\n", one,
+                         program_of(step));
+    }
+    return hint + "keep mpirun and choose:   " + mpirun_choosing(facts, job, step);
   }
-  std::string hint = fmt::format("one GPU for each task:   {}      {}", line, change);
-  if (tasks > gpus) {
-    hint += fmt::format("\n{} for each GPU, on purpose:   srun --gpu-bind=single:{} …",
-                        count((tasks + gpus - 1) / gpus, "task"), (tasks + gpus - 1) / gpus);
-  } else if (gpus % tasks == 0) {
-    hint += fmt::format("\nall of them:   {}",
-                        own ? fmt::format("srun --gpus-per-task={}", gpus / tasks)
-                            : facts.as_directive(fmt::format("--gpus-per-task={}", gpus / tasks)));
+  std::vector<std::string> lines;
+  if (!one.empty()) lines.push_back("one GPU for each task:   " + one);
+  std::size_t share = 1;  // tasks for a GPU, on the node with most
+  for (const RanksOnNode& here : nodes) {
+    share = std::max(share, (here.ranks.size() + here.gpus.count() - 1) / here.gpus.count());
   }
-  return hint;
+  if (share > 1) {
+    lines.push_back(fmt::format("{} for each GPU, on purpose:   srun --gpu-bind=single:{} …",
+                                count(share, "task"), share));
+  } else if (one.empty()) {
+    lines.emplace_back("one GPU for each task:   srun --gpu-bind=single:1 …");
+  } else if (all_alike(nodes) && gpus % tasks == 0) {
+    const std::string all = own_gpus(facts, job, step, source, gpus / tasks);
+    if (!all.empty()) lines.push_back("all of them:   " + all);
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+/// "; 3 GPUs on each node would stay idle": what follows from the numbers of ranks and GPUs.
+std::string what_follows(const std::vector<RanksOnNode>& nodes, std::string_view noun) {
+  const std::size_t tasks = nodes.front().ranks.size();
+  const std::size_t gpus = nodes.front().gpus.count();
+  if (!all_alike(nodes)) {
+    std::string out;
+    for (std::size_t i = 0; i < std::min<std::size_t>(nodes.size(), 4); ++i) {
+      out += fmt::format("{}{} for {} on {}", i == 0 ? "; there are " : ", ",
+                         count(nodes[i].ranks.size(), noun), count(nodes[i].gpus.count(), "GPU"),
+                         nodes[i].node);
+    }
+    return out + (nodes.size() > 4 ? ", …" : "");
+  }
+  if (gpus == 1) return {};
+  const char* where = nodes.size() > 1 ? " on each node" : "";
+  if (tasks < gpus) {
+    return fmt::format("; {}{} would stay idle", count(gpus - 1, "GPU"), where);
+  }
+  return fmt::format("; there are {} {}s for {} GPUs{}", tasks, noun, gpus,
+                     nodes.size() > 1 ? where : fmt::format(" on {}", nodes.front().node));
 }
 
 void find_shared(const Facts& facts, Report& report) {
@@ -127,23 +199,22 @@ void find_shared(const Facts& facts, Report& report) {
     auto nodes = unbound_ranks(facts, step);
     std::erase_if(nodes, [](const auto& n) { return n.ranks.size() == n.gpus.count(); });
     const auto source = gpu_source(facts, step);
-    if (nodes.empty() || !source || facts.input.cluster == nullptr) continue;
-    const std::size_t tasks = nodes.front().ranks.size();
+    const Job* job = facts.job_of(step);
+    if (nodes.empty() || !source || facts.input.cluster == nullptr || job == nullptr) continue;
     const std::size_t gpus = nodes.front().gpus.count();
+    const bool even =
+        std::ranges::all_of(nodes, [&](const auto& n) { return n.gpus.count() == gpus; });
     const bool per_node = source->opt == Opt::gres || source->opt == Opt::gpus_per_node;
-    std::string text = fmt::format(
-        "{} {}every {} sees {}: {}", source->option,
-        per_node ? "is per node, and " : "binds nothing: ", is_srun(step) ? "task" : "rank",
-        gpus == 1   ? "the one GPU there"
-        : gpus == 2 ? "both GPUs"
-                    : fmt::format("all {} GPUs", gpus),
-        who_collides(facts, nodes));
-    if (gpus > 1) {
-      text += tasks < gpus
-                  ? fmt::format("; {} on each node would stay idle", count(gpus - 1, "GPU"))
-                  : fmt::format("; there are {} tasks for {} GPUs", tasks, gpus);
-    }
-    report.add(source->line, text + ".", sharing_hint(facts, step, *source, nodes));
+    const std::string_view noun = is_srun(step) ? "task" : "rank";
+    report.add(source->line,
+               fmt::format("{} {}every {} sees {}: {}{}.", source->option,
+                           per_node ? "is per node, and " : "binds nothing: ", noun,
+                           !even       ? "all GPUs of its node"
+                           : gpus == 1 ? "the one GPU there"
+                           : gpus == 2 ? "both GPUs"
+                                       : fmt::format("all {} GPUs", gpus),
+                           who_collides(facts, nodes), what_follows(nodes, noun)),
+               sharing_hint(facts, *job, step, *source, nodes));
   }
 }
 

@@ -223,6 +223,47 @@ TEST(Rules, AreQuietOnTheRightScript) {
   }
 }
 
+// What a finding says in detail.
+
+/// Text and hint of a finding; "" when it is not there.
+std::string told(const std::vector<Finding>& findings, std::string_view code) {
+  const Finding* found = find(findings, code);
+  return found == nullptr ? "" : found->text + "\n" + found->hint;
+}
+
+bool says(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Hints, SharedGpusOfMpirunAreCountedOverTheJob) {
+  const std::string told_here = told(
+      Explained().sbatch(script("#SBATCH -p ml -N2 -n8 --gres=gpu:4\nmpirun -np 8 ./app --lr 1\n")),
+      "B104");
+  EXPECT_TRUE(says(told_here, "7 ranks for 4 GPUs on gpu1")) << told_here;
+  EXPECT_TRUE(says(told_here, "8 GPUs as before")) << told_here;
+  EXPECT_TRUE(says(told_here, "mpirun -np 8 bash -c")) << told_here;
+  EXPECT_TRUE(says(told_here, "% ${#g[@]}")) << told_here;  // seven ranks, four GPUs
+}
+
+TEST(Hints, NoDirectiveThatWouldBeRefused) {
+  const std::string told_here =
+      told(Explained().sbatch(script("#SBATCH -p ml -N1 -n4 -c4 --gres=gpu:4\nsrun -n2 ./app\n")),
+           "B104");
+  EXPECT_TRUE(says(told_here, "srun --gpus-per-task=1")) << told_here;
+  EXPECT_TRUE(says(told_here, "srun --gpus-per-task=2")) << told_here;
+  EXPECT_FALSE(says(told_here, "#SBATCH")) << told_here;
+  EXPECT_FALSE(says(told_here, "on each node")) << told_here;
+}
+
+TEST(Hints, UnevenGpus) {
+  const std::string told_here = told(
+      Explained().sbatch(script("#SBATCH -p ml -N2 --ntasks-per-node=2 --gpus=4\nsrun ./app\n")),
+      "B104");
+  EXPECT_TRUE(says(told_here, "all GPUs of its node")) << told_here;
+  EXPECT_TRUE(says(told_here, "2 tasks for 3 GPUs on gpu1, 2 tasks for 1 GPU on gpu2"))
+      << told_here;
+}
+
 // Those that need something besides a script.
 
 TEST(Rules, NoInterpreterLine) {
