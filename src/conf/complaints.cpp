@@ -23,6 +23,10 @@ std::string shown(std::string_view text) {
 
 void Complaints::error(const Location& at, std::string_view text) {
   if (full()) return;
+  if (errors_.size() >= kMaxErrors) {
+    ++errors_left_out_;
+    return;
+  }
   errors_.push_back({Severity::error, fmt::format("{}: {}", shown(at), text)});
 }
 
@@ -50,7 +54,11 @@ Error Complaints::as_error() const {
   error.code = Code::bad_config;
   error.messages = errors_;
   if (full()) {
-    error.messages.push_back({Severity::error, "too many errors; the rest was not looked at"});
+    error.messages.push_back(
+        {Severity::error,
+         fmt::format("and at least {} more; the rest was not looked at", errors_left_out_)});
+  } else if (errors_left_out_ > 0) {
+    error.messages.push_back({Severity::error, fmt::format("and {} more", errors_left_out_)});
   }
   return error;
 }

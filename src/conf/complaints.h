@@ -31,7 +31,8 @@ struct Located {
 
 class Complaints {
  public:
-  static constexpr std::size_t kMaxErrors = 20;
+  static constexpr std::size_t kMaxErrors = 20;     // kept
+  static constexpr std::size_t kMaxCounted = 1000;  // looked at
   static constexpr std::size_t kMaxWarnings = 100;
   static constexpr std::size_t kMaxUnused = 500;
 
@@ -44,11 +45,11 @@ class Complaints {
 
   /// How many errors and warnings there were so far, also those not kept.
   [[nodiscard]] std::size_t count() const {
-    return errors_.size() + warnings_.size() + warnings_left_out_;
+    return errors_.size() + errors_left_out_ + warnings_.size() + warnings_left_out_;
   }
   [[nodiscard]] bool failed() const { return !errors_.empty(); }
-  /// No more errors are kept: reading on is useless.
-  [[nodiscard]] bool full() const { return errors_.size() >= kMaxErrors; }
+  /// No more errors are kept or counted: reading on is useless.
+  [[nodiscard]] bool full() const { return errors_.size() + errors_left_out_ >= kMaxCounted; }
   /// All errors as one. Only after failed().
   [[nodiscard]] Error as_error() const;
   /// All warnings, the unused keys gathered in one line for each file.
@@ -60,6 +61,7 @@ class Complaints {
     Location at;
   };
   std::vector<Message> errors_;
+  std::size_t errors_left_out_ = 0;
   std::vector<std::string> warnings_;
   std::size_t warnings_left_out_ = 0;
   std::vector<Unused> unused_;

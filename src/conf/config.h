@@ -19,7 +19,8 @@ struct Config {
   std::vector<std::string> warnings;
 };
 
-/// Reads all three files. The error holds every complaint found, at most Complaints::kMaxErrors.
+/// Reads all three files. The error holds every complaint found, at most Complaints::kMaxErrors
+/// and how many more.
 Result<Config> read_config(const FileSource& source);
 
 }  // namespace berth::conf

@@ -438,10 +438,10 @@ const Key* find_key(std::span<const Key> keys, std::string_view name) {
 }
 
 const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_view what,
-                    Complaints& complaints) {
+                    Complaints& complaints, std::span<const std::string_view> also) {
   const Key* key = find_key(keys, pair.key);
   if (key == nullptr) {
-    std::vector<std::string_view> known;
+    std::vector<std::string_view> known(also.begin(), also.end());
     for (const Key& k : keys) {
       if (!k.name.ends_with('*')) known.emplace_back(k.name);
     }

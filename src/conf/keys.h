@@ -34,8 +34,9 @@ std::span<const Key> cgroup_keys();
 const Key* find_key(std::span<const Key> keys, std::string_view name);
 
 /// The key a pair names, when berth uses it. Otherwise nullptr, and the complaint has been made:
-/// an error with the nearest known key, or that the key is not used. `what` names the kind of line.
+/// an error with the nearest known key, or that the key is not used. `what` names the kind of line;
+/// `also` are words that could stand there as well, which may be the nearest.
 const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_view what,
-                    Complaints& complaints);
+                    Complaints& complaints, std::span<const std::string_view> also = {});
 
 }  // namespace berth::conf

@@ -37,6 +37,10 @@ constexpr std::array<std::string_view, 3> kSelectTypes = {"select/cons_tres", "s
 constexpr std::array<std::string_view, 3> kTaskPlugins = {"task/affinity", "task/cgroup",
                                                           "task/none"};
 
+/// The keys that begin a line of their own kind.
+constexpr std::array<std::string_view, 5> kLineTypes = {"NodeName", "PartitionName", "DownNodes",
+                                                        "NodeSet", "PowerAction"};
+
 bool is(const Pair& pair, std::string_view key) {
   return text::equal_ignoring_case(pair.key, key);
 }
@@ -61,7 +65,8 @@ class SlurmReader {
   }
 
   void finish() {
-    if (!out_.cluster_name) {
+    // After another error it may stand in the part that was not read.
+    if (!out_.cluster_name && !complaints_.failed()) {
       complaints_.error({out_.file, 0}, "ClusterName= is missing; Slurm does not start without it");
     }
     if (out_.limits.def_mem_per_cpu_mb && out_.limits.def_mem_per_node_mb) {
@@ -84,7 +89,7 @@ class SlurmReader {
         return;
       }
     }
-    if (used_key(slurm_keys(), pair, "slurm.conf", complaints_) == nullptr) return;
+    if (used_key(slurm_keys(), pair, "slurm.conf", complaints_, kLineTypes) == nullptr) return;
     if (apply_limit_pair(pair, out_.limits, complaints_)) return;
     constexpr std::array<std::string_view, 5> kEnforce = {"NO", "ANY", "ALL", "YES", "0"};
     if (is(pair, "ClusterName")) cluster_name(pair);

@@ -37,7 +37,13 @@ TEST(SlurmConf, RefusesWithFileAndLine) {
     const char* error;
   };
   const Row rows[] = {
-      {"NodeNme=n1", "slurm.conf:2: NodeNme is not a key of slurm.conf"},
+      {"NodeNme=n1", "slurm.conf:2: NodeNme is not a key of slurm.conf; did you mean NodeName?"},
+      {"NodeNam=n1", "slurm.conf:2: NodeNam is not a key of slurm.conf; did you mean NodeName?"},
+      {"NodNam=n1", "slurm.conf:2: NodNam is not a key of slurm.conf; did you mean NodeName?"},
+      {"PartitonName=p",
+       "slurm.conf:2: PartitonName is not a key of slurm.conf; did you mean PartitionName?"},
+      {"DownNode=n1", "slurm.conf:2: DownNode is not a key of slurm.conf; did you mean DownNodes?"},
+      {"NodeSets=s", "slurm.conf:2: NodeSets is not a key of slurm.conf; did you mean NodeSet?"},
       {"SelectTyp=x",
        "slurm.conf:2: SelectTyp is not a key of slurm.conf; did you mean SelectType?"},
       {"KilWait=30", "slurm.conf:2: KilWait is not a key of slurm.conf; did you mean KillWait?"},
@@ -104,7 +110,20 @@ TEST(SlurmConf, GathersErrors) {
   for (int i = 0; i < 50; ++i) many += fmt::format("Qqqq{}=1\n", i);
   const Got full = read(many);
   EXPECT_EQ(full.errors.size(), Complaints::kMaxErrors + 1);
-  EXPECT_EQ(full.errors.back(), "too many errors; the rest was not looked at");
+  EXPECT_EQ(full.errors.back(), "and 30 more");
+  std::string includes;
+  for (int i = 0; i < 20000; ++i) includes += fmt::format("Include no{}\n", i);
+  const Got hopeless = read(includes);
+  EXPECT_EQ(hopeless.errors.size(), Complaints::kMaxErrors + 1);
+  EXPECT_EQ(hopeless.errors.back(), "and at least 980 more; the rest was not looked at");
+}
+
+TEST(SlurmConf, MissingClusterNameIsToldOnlyByItself) {
+  EXPECT_THAT(read("NodeName=n1\n").errors,
+              ElementsAre(HasSubstr("slurm.conf: ClusterName= is missing")));
+  EXPECT_THAT(read("Include slurm.conf\n").errors, ElementsAre(HasSubstr("includes itself")));
+  EXPECT_THAT(read(std::string("A\0B", 3)).errors, ElementsAre(HasSubstr("NUL byte")));
+  EXPECT_THAT(read("Qqqq=1\n").errors, ElementsAre(HasSubstr("Qqqq is not a key")));
 }
 
 TEST(SlurmConf, AppliesDefaultsToFollowingLines) {
