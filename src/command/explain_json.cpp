@@ -172,6 +172,7 @@ Json json_of(const lint::Finding& finding) {
   out["code"] = finding.code;
   out["level"] = lint::level_name(finding.level);
   out["line"] = optional_line(finding.line);
+  out["lines"] = finding.lines;
   out["text"] = finding.text;
   out["hint"] = finding.hint;
   return out;

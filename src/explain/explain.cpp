@@ -136,6 +136,7 @@ class Explainer {
       }
     }
     out_.array_size = components_.front().array_size;
+    out_.array_most = array_most(components_.front());
   }
 
   void read_steps() {
@@ -158,6 +159,7 @@ class Explainer {
                 : script::read_script(script_text(), environment, script_arguments());
     if (input_.command == Command::salloc || request.wrap) forget_lines();
     for (const std::string& note : read_.notes) out_.notes.push_back(note);
+    out_.script_truncated = read_.truncated || read_.syntax_error.has_value();
     if (input_.command == Command::salloc && read_.commands.empty()) {
       out_.notes.emplace_back(
           "salloc starts a shell on this machine, not in the job: what should use its GPUs needs "
@@ -232,18 +234,24 @@ class Explainer {
         step.start = StepStart::refused;
         step.id.reset();
         step.error = refusal(parts.back().error, Command::srun);
-        if (!out_.error) out_.error = step.error;
-        out_.accepted = false;
+        if (!out_.error) launch_error_ = parts.back().error;
+        refuse_own_step(step);
       }
     }
-    const place::StepPlan first = parts.front();
     check_multi_prog(step, parts);
     if (!step.error) {
       lister_.list_step(step, joined(all), parts, {});
       count_processes(step, components_.front().argv);
     }
     out_.steps.push_back(std::move(step));
-    lint_own_step(first);
+    lint_own_step(parts.front());
+  }
+
+  /// An srun whose only step fails has failed as a whole.
+  void refuse_own_step(const Step& step) {
+    if (!out_.error) out_.error = step.error;
+    out_.accepted = false;
+    out_.verdict = place::Verdict::never;
   }
 
   /// srun reads the configuration of --multi-prog before it starts anything.
@@ -260,8 +268,8 @@ class Explainer {
       step.start = StepStart::refused;
       step.id.reset();
       step.error = refusal(checked.error(), Command::srun);
-      out_.error = step.error;
-      out_.accepted = false;
+      launch_error_ = checked.error();
+      refuse_own_step(step);
     }
   }
 
@@ -269,6 +277,7 @@ class Explainer {
     lint::StepSeen seen;
     seen.request = &components_.front();
     seen.plan = &plan;
+    seen.error = launch_error_ ? &*launch_error_ : nullptr;
     run_lint({seen});
   }
 
@@ -400,6 +409,7 @@ class Explainer {
   TaskLister lister_;
   Explanation out_;
   std::optional<Error> parse_error_;
+  std::optional<Error> launch_error_;  // of an srun's own step
   std::vector<request::Request> components_;
   Job job_;
   script::Script read_;

@@ -129,10 +129,12 @@ struct Explanation {
   Environment env;            // of the batch script or of salloc's command
   std::optional<Task> batch;  // the batch script itself, as a process
   std::optional<std::uint64_t> array_size;
-  std::vector<Element> elements;      // of an array, the first kMaxElements by index
-  std::vector<Step> steps;            // in order of the script
-  std::vector<std::string> messages;  // warnings the command prints
-  std::vector<std::string> notes;     // what could not be known, what was assumed
+  std::optional<std::uint64_t> array_most;  // the 4 of --array=1-8%4
+  std::vector<Element> elements;            // of an array, the first kMaxElements by index
+  std::vector<Step> steps;                  // in order of the script
+  std::vector<std::string> messages;        // warnings the command prints
+  std::vector<std::string> notes;           // what could not be known, what was assumed
+  bool script_truncated = false;            // only a part of the script was read
   std::vector<lint::Finding> findings;
 
   /// Accepted, every step that surely runs is accepted too, and lint has no error.

@@ -336,6 +336,61 @@ TEST_F(Explain, LoopsBecomeOneTable) {
   EXPECT_THAT(render_text(e, {}), HasSubstr("3 steps, side by side\n  step  rank  node"));
 }
 
+TEST_F(Explain, StepsAfterAWaitAreNotSideBySide) {
+  const char* job = "#SBATCH -N1 -n8 --gres=gpu:4 --mem-per-cpu=1G -t 10";
+  const std::string srun = "srun --exact -n1 --gpus=1 a $i &";
+  const std::string by_if =
+      render_text(script(job, "for i in 1 2 3 4 5 6; do\n" + srun +
+                                  "\nif [ $i -eq 4 ]; then wait; fi\ndone\nwait"),
+                  {});
+  EXPECT_THAT(by_if, HasSubstr("6 steps, 4 at once, 2 after the wait\n"));
+  EXPECT_THAT(by_if, HasSubstr("after the wait\n     5"));
+  const std::string by_count = render_text(
+      script(job, "for i in 1 2 3 4 5 6; do\n" + srun + "\n((++j % 4 == 0)) && wait\ndone\nwait"),
+      {});
+  EXPECT_THAT(by_count, HasSubstr("6 steps, 4 at once, 2 after the wait\n"));
+  EXPECT_THAT(render_text(script(job, "for i in 1 2; do\n" + srun + "\nwait\ndone"), {}),
+              HasSubstr("2 steps, one after another\n"));
+}
+
+TEST_F(Explain, AFailedLaunchIsARefusal) {
+  const Explanation e = command(request::Command::srun, {"-n2", "--cpu-bind=map_cpu:9", "x"});
+  EXPECT_FALSE(e.accepted);
+  EXPECT_EQ(e.verdict, place::Verdict::never);
+  ASSERT_FALSE(e.findings.empty());
+  EXPECT_EQ(e.findings[0].code, "B502");
+  EXPECT_THAT(e.findings[0].text, HasSubstr("CPU binding outside of job step allocation"));
+  EXPECT_THAT(render_text(e, {}), Not(HasSubstr("B502")));  // said above
+}
+
+TEST_F(Explain, JobsThatNeverStartAreNotFine) {
+  const Explanation e = command(request::Command::srun, {"-n65", "x"});
+  EXPECT_EQ(e.verdict, place::Verdict::pending);
+  EXPECT_FALSE(e.fine());
+}
+
+TEST_F(Explain, RefusalsAreShownOnce) {
+  const Explanation e = script("#SBATCH -N2 --gres=gpu:4 -w gpu1 -n0x", "srun a");
+  ASSERT_FALSE(e.findings.empty());
+  EXPECT_EQ(e.findings[0].code, "B299");
+  EXPECT_THAT(render_text(e, {}), Not(HasSubstr("B299")));
+}
+
+TEST_F(Explain, WhatIsSaidOfSeveralLinesIsSaidOnce) {
+  const Explanation e = script("#SBATCH -N1 -n4 -t 10",
+                               "srun -n1 a &\nsrun -n1 b &\nsrun -n1 c &\nsrun -n1 d &\nwait");
+  const auto& found = e.findings;
+  ASSERT_EQ(std::ranges::count(found, "B503", &lint::Finding::code), 1);
+  EXPECT_THAT(std::ranges::find(found, "B503", &lint::Finding::code)->lines, ElementsAre(4, 5, 6));
+  EXPECT_THAT(render_text(e, {}), HasSubstr("warning B503, lines 4-6: "));
+}
+
+TEST_F(Explain, ArraysSayWhoHoldsThemBack) {
+  const Explanation e = script("#SBATCH --array=1-8%4 -n1 -t 10 --mem=1G", "srun a");
+  EXPECT_THAT(render_text(e, {}), HasSubstr("4 of the array's 8 elements would start at once, "
+                                            "because of %4 in --array\n"));
+}
+
 TEST_F(Explain, ManyStepsAreBounded) {
   const Explanation e =
       script("#SBATCH -N1 -n4 -t 10", "for i in $(seq 5000); do srun -n1 a & done\nwait");

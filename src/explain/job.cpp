@@ -58,14 +58,17 @@ Job place(const Input& input, const std::vector<request::Request>& components) {
   return job;
 }
 
+std::optional<std::uint64_t> array_most(const request::Request& request) {
+  const std::size_t percent = request.array ? request.array->find('%') : std::string::npos;
+  if (percent == std::string::npos) return std::nullopt;
+  const auto most = text::parse_number(std::string_view(*request.array).substr(percent + 1));
+  return most ? std::optional<std::uint64_t>(*most) : std::nullopt;
+}
+
 std::vector<std::optional<place::JobFacts>> place_array(const Input& input,
                                                         const request::Request& request) {
   std::vector<std::optional<place::JobFacts>> out;
-  const std::size_t percent = request.array->find('%');
-  std::uint64_t most = kMaxElements;
-  if (percent != std::string::npos) {
-    most = text::parse_number(std::string_view(*request.array).substr(percent + 1)).value_or(most);
-  }
+  const std::uint64_t most = array_most(request).value_or(kMaxElements);
   cluster::Usage usage = *input.usage;
   const std::size_t count = std::min<std::size_t>(request.array_indices.count(), kMaxElements);
   std::uint64_t running = 0;

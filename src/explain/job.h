@@ -26,6 +26,9 @@ Job place(const Input& input, const std::vector<request::Request>& components);
 std::vector<std::optional<place::JobFacts>> place_array(const Input& input,
                                                         const request::Request& request);
 
+/// The 4 of --array=1-8%4.
+std::optional<std::uint64_t> array_most(const request::Request& request);
+
 /// A refusal with its lines as `command` prints them.
 Refusal refusal(const Error& error, request::Command command, std::string nearest_miss = {});
 std::vector<std::string> rendered(const std::vector<Message>& messages, request::Command command);

@@ -205,9 +205,13 @@ class Writer {
       for (const JobNode& node : element.nodes) gpus = gpus || !node.gpus.empty();
     }
     line("");
+    std::string why;
+    if (e_.array_most && start == *e_.array_most && start < e_.elements.size()) {
+      why = fmt::format(", because of %{} in --array", *e_.array_most);
+    }
+    if (*e_.array_size > e_.elements.size()) why += " (only so many are followed)";
     line(fmt::format("{} of the array's {} would start at once{}", start,
-                     counted(e_.elements.size(), "element"),
-                     *e_.array_size > e_.elements.size() ? " (only so many are followed)" : ""));
+                     counted(e_.elements.size(), "element"), why));
     std::size_t shown = 0;
     for (const Element& element : e_.elements) {
       if (!gpus || !element.starts) continue;
@@ -225,7 +229,8 @@ class Writer {
   void batch() {
     if (!e_.batch || !e_.steps.empty()) return;
     line("");
-    line(fmt::format("no launcher line found: the script's commands run once, on {}",
+    line(fmt::format("no launcher line found{}: the script's commands run once, on {}",
+                     e_.script_truncated ? " in the part of the script that was read" : "",
                      e_.batch->node));
     table({&*e_.batch}, false);
   }
@@ -382,24 +387,57 @@ class Writer {
     return e_.nodes.empty() ? "" : gpus_text(e_.nodes.front().gpus);
   }
 
+  /// How a step of a loop starts, seen from the loop's earlier steps.
+  enum class Turn { at_once, after_wait, waits };
+
+  /// A step that starts at once, but beside which an earlier one of its loop no longer runs, stood
+  /// behind a `wait` of the script.
+  [[nodiscard]] Turn turn_of(std::size_t begin, std::size_t i) const {
+    const Step& step = e_.steps[i];
+    if (step.start != StepStart::at_once) return Turn::waits;
+    for (std::size_t k = begin; k < i; ++k) {
+      const auto& id = e_.steps[k].id;
+      if (!id || std::ranges::find(step.beside, *id) == step.beside.end()) return Turn::after_wait;
+    }
+    return Turn::at_once;
+  }
+
+  /// Whether two steps of the loop ever run at the same time, or one waits for room.
+  [[nodiscard]] bool meet(std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (e_.steps[i].start != StepStart::at_once) return true;
+      for (std::size_t k = begin; k < i; ++k) {
+        const auto& id = e_.steps[k].id;
+        const auto& beside = e_.steps[i].beside;
+        if (id && std::ranges::find(beside, *id) != beside.end()) return true;
+      }
+    }
+    return false;
+  }
+
+  /// "4 at once, 1 waits, 2 after the wait".
+  [[nodiscard]] static std::string turns_text(const std::vector<Turn>& turns) {
+    const auto count = [&](Turn turn) { return std::ranges::count(turns, turn); };
+    if (count(Turn::at_once) == std::ssize(turns)) return "side by side";
+    std::string out = fmt::format("{} at once", count(Turn::at_once));
+    if (const auto n = count(Turn::waits)) {
+      out += n == 1 ? ", 1 waits" : fmt::format(", {} wait", n);
+    }
+    if (const auto n = count(Turn::after_wait)) out += fmt::format(", {} after the wait", n);
+    return out;
+  }
+
   /// Steps of one line (a loop), one row each.
   void repeated(std::size_t begin, std::size_t end) {
     const Step& first = e_.steps[begin];
-    std::size_t at_once = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      at_once += e_.steps[i].start == StepStart::at_once ? 1 : 0;
-    }
     const std::size_t count = end - begin;
-    std::string right = fmt::format("{} steps, ", count);
-    if (!first.background) {
-      right += "one after another";
-    } else if (at_once == count) {
-      right += "side by side";
-    } else {
-      right +=
-          fmt::format("{} at once, {}", at_once,
-                      count - at_once == 1 ? "1 waits" : fmt::format("{} wait", count - at_once));
+    const bool in_turn = !first.background || !meet(begin, end);
+    std::vector<Turn> turns;
+    for (std::size_t i = begin; i < end; ++i) {
+      turns.push_back(in_turn ? Turn::at_once : turn_of(begin, i));
     }
+    const std::string right =
+        fmt::format("{} steps, {}", count, in_turn ? "one after another" : turns_text(turns));
     heading(first, right);
     for (const std::string& message : first.messages) line("  " + printable(message));
     Table rows;
@@ -415,10 +453,13 @@ class Writer {
       const Step& step = e_.steps[i];
       std::vector<std::string> row = cells(step.tasks.front());
       row.insert(row.begin(), step.id ? std::to_string(*step.id) : "-");
-      row.push_back(
-          step.start == StepStart::waits && !step.waits_for.empty()
-              ? "after " + steps_named(step.waits_for)
-              : std::string(step.start == StepStart::at_once ? "at once" : start_text(step)));
+      if (turns[i - begin] == Turn::after_wait) {
+        row.emplace_back("after the wait");
+      } else if (step.start == StepStart::waits && !step.waits_for.empty()) {
+        row.push_back("after " + steps_named(step.waits_for));
+      } else {
+        row.push_back(step.start == StepStart::at_once ? "at once" : start_text(step));
+      }
       rows.row(std::move(row));
     }
     out_ += rows.text("  ");
@@ -426,15 +467,31 @@ class Writer {
 
   // ---- findings
 
+  /// The findings that only repeat why all is refused, which stands at the top.
+  [[nodiscard]] bool told_above(const lint::Finding& finding) const {
+    if (!e_.error || e_.accepted) return false;
+    return finding.code == "B299" || finding.code == "B699" ||
+           (finding.code == "B502" && finding.line == 0);
+  }
+
+  /// ", line 3", ", lines 3-6".
+  static std::string where_of(const lint::Finding& finding) {
+    if (finding.line == 0) return "";
+    if (finding.lines.size() < 2) return fmt::format(", line {}", finding.line);
+    Bits lines;
+    for (const int each : finding.lines) lines.set(static_cast<std::size_t>(each));
+    return fmt::format(", lines {}", lines.ranges());
+  }
+
   void findings() {
     for (const lint::Finding& finding : e_.findings) {
+      if (told_above(finding)) continue;
       line("");
       const Colour colour = finding.level == lint::Level::error     ? Colour::red
                             : finding.level == lint::Level::warning ? Colour::yellow
                                                                     : Colour::cyan;
-      const std::string where = finding.line > 0 ? fmt::format(", line {}", finding.line) : "";
-      line(paint_(colour,
-                  fmt::format("{} {}{}:", lint::level_name(finding.level), finding.code, where)) +
+      line(paint_(colour, fmt::format("{} {}{}:", lint::level_name(finding.level), finding.code,
+                                      where_of(finding))) +
            " " + printable(finding.text));
       if (!finding.hint.empty()) hint(finding.hint);
     }

@@ -30,6 +30,24 @@ bool catches_all(const Entry& entry) {
   return entry.rule.code.ends_with("99");
 }
 
+/// What is said about several lines in the same words becomes one finding on the first of them.
+std::vector<Finding> merged(std::vector<Finding> findings) {
+  std::vector<Finding> out;
+  for (Finding& each : findings) {
+    const auto same = std::ranges::find_if(out, [&](const Finding& before) {
+      return before.code == each.code && before.level == each.level && before.text == each.text &&
+             before.line > 0 && each.line > 0;
+    });
+    if (same != out.end()) {
+      same->lines.push_back(each.line);
+      continue;
+    }
+    if (each.line > 0) each.lines = {each.line};
+    out.push_back(std::move(each));
+  }
+  return out;
+}
+
 }  // namespace
 
 void Report::add(Level level, int line, std::string text, std::string hint) {
@@ -37,12 +55,17 @@ void Report::add(Level level, int line, std::string text, std::string hint) {
     return each.code == rule_->code && each.line == line;
   });
   if (told || findings_->size() >= kMaxFindings) return;
-  findings_->push_back({std::string(rule_->code), level, line, std::move(text), std::move(hint)});
+  findings_->push_back(
+      {std::string(rule_->code), level, line, std::move(text), std::move(hint), {}});
 }
 
 bool Report::error_found() const {
   return std::ranges::any_of(*findings_,
                              [](const Finding& each) { return each.level == Level::error; });
+}
+
+bool Report::found(std::string_view code) const {
+  return std::ranges::any_of(*findings_, [&](const Finding& each) { return each.code == code; });
 }
 
 std::string_view level_name(Level level) {
@@ -70,7 +93,7 @@ std::vector<Finding> check(const Input& input) {
   std::ranges::sort(findings, {}, [](const Finding& each) {
     return std::tuple(each.level, each.line, std::string_view(each.code));
   });
-  return findings;
+  return merged(std::move(findings));
 }
 
 std::span<const Rule> rules() {

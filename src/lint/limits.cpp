@@ -241,12 +241,23 @@ void find_tiny_memory(const Facts& facts, Report& report) {
   }
 }
 
+/// What an administrator may change without the job: a closed partition, nodes that are down.
+bool may_pass(std::string_view reason) {
+  return reason == "PartitionDown" || reason == "PartitionInactive" ||
+         reason.starts_with("ReqNodeNotAvail");
+}
+
 void find_pending(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     if (job.plan == nullptr || job.plan->verdict != Verdict::pending || report.error_found())
       continue;
-    report.add(0, fmt::format("The job is accepted and stays pending: {}. {}",
-                              job.plan->pending_reason, job.plan->reasons.nearest_miss));
+    const std::string& reason = job.plan->pending_reason;
+    const bool passes = may_pass(reason);
+    if (passes && report.found("B609")) continue;
+    report.add(
+        passes ? Level::warning : Level::error, 0,
+        fmt::format("The job is accepted and {}: {}. {}", passes ? "stays pending" : "never starts",
+                    reason, job.plan->reasons.nearest_miss));
   }
 }
 
@@ -305,8 +316,9 @@ constexpr std::array<Entry, 11> kRules = {{
     {{"B613", Level::warning, "So little memory is hardly meant",
       "A number without a unit is in megabytes.", "#SBATCH --mem=64", "#SBATCH --mem=64G"},
      find_tiny_memory},
-    {{"B698", Level::warning, "The job stays pending",
-      "Accepted, but a limit keeps it from starting, and no other rule had a better explanation.",
+    {{"B698", Level::error, "The job stays pending",
+      "Accepted, but a limit keeps it from ever starting, and no other rule had a better "
+      "explanation. A warning where only nodes or a partition are down.",
       "", ""},
      find_pending},
     {{"B699", Level::error, "The request is refused",

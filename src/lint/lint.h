@@ -33,6 +33,7 @@ struct Finding {
   int line = 0;      // in the script, from 1; 0 = no line (an option of the command line)
   std::string text;  // what was asked and what will happen; whole sentences
   std::string hint;  // the line to write instead; "" when there is none; may have several lines
+  std::vector<int> lines = {};  // all lines it was found on, `line` first; empty without a line
   friend bool operator==(const Finding&, const Finding&) = default;
 };
 
@@ -64,7 +65,8 @@ struct Input {
 };
 
 /// All findings: errors first, then warnings, then notes; inside a level by line, then code. The
-/// same code is reported once for a line. At most kMaxFindings.
+/// same code is reported once for a line, and what is said word for word about several lines is one
+/// finding. At most kMaxFindings.
 std::vector<Finding> check(const Input& input);
 
 inline constexpr std::size_t kMaxFindings = 200;

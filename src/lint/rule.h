@@ -23,6 +23,8 @@ class Report {
   void add(Level level, int line, std::string text, std::string hint = {});
   /// Whether some rule before this one found an error (for the catch-all rules).
   [[nodiscard]] bool error_found() const;
+  /// Whether the rule `code` found something before.
+  [[nodiscard]] bool found(std::string_view code) const;
 
  private:
   const Rule* rule_;

@@ -359,7 +359,12 @@ TEST(Rules, RefusalsThatNoRuleExplains) {
   Explained limited;
   limited.cluster().partitions[0].min_nodes = 2;
   const auto pending = limited.sbatch(script("#SBATCH -N1 -t1\n"));
-  EXPECT_TRUE(has(pending, "B698")) << codes(pending);
+  ASSERT_TRUE(has(pending, "B698")) << codes(pending);
+  EXPECT_EQ(find(pending, "B698")->level, Level::error);
+  // One cause, one finding.
+  const auto closed = Explained().sbatch(script("#SBATCH -p closed -t1\n"));
+  EXPECT_TRUE(has(closed, "B609")) << codes(closed);
+  EXPECT_FALSE(has(closed, "B698")) << codes(closed);
 }
 
 TEST(Rules, EveryOneIsTested) {

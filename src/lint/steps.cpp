@@ -69,10 +69,11 @@ void find_too_many_cpus(const Facts& facts, Report& report) {
 
 void find_refused_step(const Facts& facts, Report& report) {
   for (const StepSeen& step : facts.input.steps) {
-    if (step.command == nullptr) continue;
     const Error* error = step.error;
     if (error == nullptr && refused(step)) error = &step.plan->error;
-    if (error == nullptr || error->code == Code::too_many_cpus) continue;
+    const bool told = step.command != nullptr && error != nullptr &&
+                      error->code == Code::too_many_cpus;  // by find_too_many_cpus
+    if (error == nullptr || told) continue;
     std::string hint = error->hint;
     const std::string_view what = error->what();
     if (what.find("--gpus-per-node and --gres=gpu") != std::string_view::npos) {
