@@ -45,8 +45,8 @@ Result<ExplainArguments> take_command(ExplainArguments arguments,
 }
 
 std::unexpected<Error> unknown_option(const std::string& word) {
-  const std::array<std::string, 6> known = {"--conf", "--emulate", "--json",
-                                            "--busy", "--all",     "--help"};
+  const std::array<std::string, 7> known = {"--conf", "--emulate", "--json", "--busy",
+                                            "--all",  "--verbose", "--help"};
   const std::string near = text::nearest(word.substr(0, word.find('=')), known);
   if (!near.empty()) return wrong(fmt::format("unknown option {} (do you mean {}?)", word, near));
   return wrong(
@@ -70,6 +70,8 @@ Result<ExplainArguments> parse_explain(std::span<const std::string> words) {
       arguments.json = true;
     } else if (word == "--all") {
       arguments.all = true;
+    } else if (word == "--verbose") {
+      arguments.verbose = true;
     } else if (auto conf = value_of(words, at, "--conf")) {
       arguments.conf = std::move(conf);
     } else if (auto emulate = value_of(words, at, "--emulate")) {

@@ -15,6 +15,7 @@ struct ExplainArguments {
   bool help = false;
   bool json = false;
   bool all = false;
+  bool verbose = false;
   std::optional<std::string> conf;     // --conf: a directory, or the slurm.conf in it
   std::optional<std::string> emulate;  // --emulate
   std::vector<std::string> busy;       // --busy, may be given several times

@@ -30,6 +30,8 @@ TEST(Arguments, Command) {
   EXPECT_EQ(a->emulate, "2x4:a100");
   EXPECT_THAT(a->busy, ElementsAre("f", "g"));
   EXPECT_TRUE(a->all);
+  EXPECT_FALSE(a->verbose);
+  EXPECT_TRUE(parse({"--verbose", "job.sh"})->verbose);
   EXPECT_FALSE(a->is_script);
   EXPECT_EQ(a->command, request::Command::srun);
   EXPECT_THAT(a->words, ElementsAre("-n", "2", "a"));

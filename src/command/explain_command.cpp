@@ -26,7 +26,8 @@ constexpr std::size_t kMaxHostFile = std::size_t{1} << 20;
 constexpr const char* kDefaultConf = "/etc/slurm";
 
 constexpr std::string_view kHelp =
-    R"(usage: berth explain [--conf DIR | --emulate SPEC] [--busy FILE] [--json] [--all] SCRIPT [ARGS…]
+    R"(usage: berth explain [--conf DIR | --emulate SPEC] [--busy FILE] [--json] [--all] [--verbose]
+                     SCRIPT [ARGS…]
        berth explain [same options] -- sbatch|srun|salloc ARGS…
 
 Says who will get which CPUs and GPUs, rank by rank, and what is wrong with the script. Nothing runs.
@@ -39,6 +40,7 @@ Says who will get which CPUs and GPUs, rank by rank, and what is wrong with the 
                   ("-" is standard input; may be given several times)
   --json          the same as JSON (docs/explain.md)
   --all           all ranks of long tables
+  --verbose       all keys of the configuration that are not used, not only the first
 
 SCRIPT may be "-" for standard input. Exit code 0: accepted, and no error was found; 1: otherwise.
 )";
@@ -63,17 +65,17 @@ Result<std::string> conf_directory(const ExplainArguments& arguments,
     path = *arguments.conf;
   } else if (variable != environment.end() && !variable->second.empty()) {
     path = variable->second;
-  } else if (is_readable(fmt::format("{}/slurm.conf", kDefaultConf))) {
+  } else if (!why_unreadable(fmt::format("{}/slurm.conf", kDefaultConf))) {
     return kDefaultConf;
   } else {
     return fail(Code::bad_config, "no cluster is known: there is no /etc/slurm/slurm.conf here",
                 "name one with --conf DIR, or pretend one: berth explain --emulate 2x4:a100 …");
   }
   if (is_directory(path)) {
-    if (is_readable(path + "/slurm.conf")) return path;
-    return fail(Code::bad_config, fmt::format("cannot read {}/slurm.conf", path));
+    if (auto why = why_unreadable(path + "/slurm.conf")) return pass(std::move(*why));
+    return path;
   }
-  if (!is_readable(path)) return fail(Code::bad_config, fmt::format("cannot read {}", path));
+  if (auto why = why_unreadable(path)) return pass(std::move(*why));
   const std::size_t slash = path.rfind('/');
   const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
   if (file != "slurm.conf") {
@@ -156,14 +158,14 @@ bool wants_colour(const request::Environment& environment) {
 
 /// What the --busy files say is in use. Marks the nodes that are down in `cluster`.
 Result<cluster::Usage> usage_of(const ExplainArguments& arguments, cluster::Cluster& cluster) {
-  std::string text;
+  std::vector<site::BusyText> texts;
   for (const std::string& path : arguments.busy) {
-    auto part = read_file(path, site::kMaxBusyBytes);
-    if (!part) return pass(part.error());
-    text += *part + "\n\n";
+    auto text = read_file(path, site::kMaxBusyBytes);
+    if (!text) return pass(text.error());
+    texts.push_back({fmt::format("--busy {}", path), std::move(*text)});
   }
-  if (arguments.busy.empty()) return cluster::Usage(cluster);
-  const auto busy = site::parse_busy(text, cluster);
+  if (texts.empty()) return cluster::Usage(cluster);
+  const auto busy = site::parse_busy(texts, cluster);
   if (!busy) return pass(busy.error());
   for (const std::string& problem : busy->problems) complain(problem);
   for (const site::UnusableNode& node : busy->unusable) {
@@ -173,6 +175,16 @@ Result<cluster::Usage> usage_of(const ExplainArguments& arguments, cluster::Clus
   cluster::Usage usage(cluster);
   for (const cluster::Allocation& job : busy->jobs) usage.take(job);
   return usage;
+}
+
+/// What can change the plan in full; keys that cannot in one line a file.
+void warn(const site::Site& site, bool verbose) {
+  for (const std::string& warning : site.warnings) complain(warning);
+  for (const conf::UnusedKeys& unused : site.unused) {
+    std::string text = conf::shown(unused, verbose);
+    if (text != conf::shown(unused, true)) text += " (all: berth explain --verbose)";
+    complain(text);
+  }
 }
 
 /// sbatch's own answer to a script it cannot read, as JSON like every other refusal.
@@ -205,7 +217,7 @@ int run_explain(std::span<const std::string> words, const request::Environment& 
   }
   auto site = load_site(*arguments, environment);
   if (!site) return complain(site.error());
-  for (const std::string& warning : site->warnings) complain(warning);
+  warn(*site, arguments->verbose);
 
   const auto usage = usage_of(*arguments, site->cluster);
   if (!usage) return complain(usage.error());

@@ -62,8 +62,9 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool is_readable(const std::string& path) {
-  return ::access(path.c_str(), R_OK) == 0;
+std::optional<Error> why_unreadable(const std::string& path) {
+  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
+  return cannot_read(path, errno).error();
 }
 
 }  // namespace berth::command

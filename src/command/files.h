@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +14,7 @@ namespace berth::command {
 Result<std::string> read_file(const std::string& path, std::size_t limit);
 
 bool is_directory(const std::string& path);
-bool is_readable(const std::string& path);
+/// Why the file cannot be read ("cannot read X: No such file or directory"); unset: it can.
+std::optional<Error> why_unreadable(const std::string& path);
 
 }  // namespace berth::command

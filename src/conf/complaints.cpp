@@ -21,6 +21,17 @@ std::string shown(std::string_view text) {
   return text.size() > kLongest ? out + "…" : out;
 }
 
+std::string shown(const UnusedKeys& unused, bool all) {
+  constexpr std::size_t kFew = 3;
+  const std::size_t count = unused.keys.size();
+  const std::size_t named = all ? count : std::min(count, kFew);
+  const auto end = unused.keys.begin() + static_cast<std::ptrdiff_t>(named);
+  return fmt::format("{}: {} that Slurm has {} not used by berth: {}{}", unused.file,
+                     count == 1 ? "1 key" : fmt::format("{} keys", count),
+                     count == 1 ? "is" : "are", fmt::join(unused.keys.begin(), end, ", "),
+                     named < count ? ", …" : "");
+}
+
 void Complaints::error(const Location& at, std::string_view text) {
   if (full()) return;
   if (errors_.size() >= kMaxErrors) {
@@ -68,17 +79,15 @@ std::vector<std::string> Complaints::warnings() const {
   if (warnings_left_out_ > 0) {
     out.push_back(fmt::format("{} more warnings like these are not shown", warnings_left_out_));
   }
-  std::vector<std::string> files;
+  return out;
+}
+
+std::vector<UnusedKeys> Complaints::unused_keys() const {
+  std::vector<UnusedKeys> out;
   for (const Unused& item : unused_) {
-    if (std::ranges::find(files, item.at.file) == files.end()) files.push_back(item.at.file);
-  }
-  for (const std::string& file : files) {
-    std::string keys;
-    for (const Unused& item : unused_) {
-      if (item.at.file != file) continue;
-      keys += fmt::format("{}{} (line {})", keys.empty() ? "" : ", ", item.key, item.at.line);
-    }
-    out.push_back(fmt::format("{}: known to Slurm, not used by berth: {}", file, keys));
+    auto file = std::ranges::find(out, item.at.file, &UnusedKeys::file);
+    if (file == out.end()) file = out.insert(out.end(), {item.at.file, {}});
+    file->keys.push_back(fmt::format("{} (line {})", item.key, item.at.line));
   }
   return out;
 }

@@ -29,6 +29,16 @@ struct Located {
   Location at;
 };
 
+/// Keys of one file that Slurm has and berth does not use.
+struct UnusedKeys {
+  std::string file;
+  std::vector<std::string> keys;  // "SlurmUser (line 4)", in the order of the file
+};
+
+/// One line: "slurm.conf: 23 keys that Slurm has are not used by berth: SlurmctldHost (line 3), …".
+/// Without `all` only the first few are named.
+std::string shown(const UnusedKeys& unused, bool all);
+
 class Complaints {
  public:
   static constexpr std::size_t kMaxErrors = 20;     // kept
@@ -52,8 +62,10 @@ class Complaints {
   [[nodiscard]] bool full() const { return errors_.size() + errors_left_out_ >= kMaxCounted; }
   /// All errors as one. Only after failed().
   [[nodiscard]] Error as_error() const;
-  /// All warnings, the unused keys gathered in one line for each file.
+  /// All warnings, without the unused keys.
   [[nodiscard]] std::vector<std::string> warnings() const;
+  /// What unused() was told, one entry for each file.
+  [[nodiscard]] std::vector<UnusedKeys> unused_keys() const;
 
  private:
   struct Unused {

@@ -12,6 +12,7 @@ Result<Config> read_config(const FileSource& source) {
   out.cgroup = read_cgroup_conf(source, cluster, complaints);
   if (complaints.failed()) return std::unexpected(complaints.as_error());
   out.warnings = complaints.warnings();
+  out.unused = complaints.unused_keys();
   return out;
 }
 

@@ -17,6 +17,7 @@ struct Config {
   std::optional<GresConf> gres;      // unset: there is no gres.conf
   std::optional<CgroupConf> cgroup;  // unset: there is no cgroup.conf
   std::vector<std::string> warnings;
+  std::vector<UnusedKeys> unused;
 };
 
 /// Reads all three files. The error holds every complaint found, at most Complaints::kMaxErrors

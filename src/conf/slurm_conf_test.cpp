@@ -17,6 +17,7 @@ struct Got {
   SlurmConf conf;
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
+  std::vector<UnusedKeys> unused;
 };
 
 Got read(std::string text) {
@@ -28,6 +29,7 @@ Got read(std::string text) {
     for (const Message& m : complaints.as_error().messages) got.errors.push_back(m.text);
   }
   got.warnings = complaints.warnings();
+  got.unused = complaints.unused_keys();
   return got;
 }
 
@@ -230,9 +232,14 @@ TEST(SlurmConf, Warns) {
           "slurm.conf:12: partition p is described twice; this line counts, not "
           "slurm.conf:11",
           "slurm.conf:13: DefMemPerNode and DefMemPerCPU exclude each other; DefMemPerCPU "
-          "counts",
-          "slurm.conf: known to Slurm, not used by berth: KillWait (line 2), SlurmctldHost "
-          "(line 3), NodeAddr (line 7), MCSPlugin (line 10), AllowQos (line 12)"));
+          "counts"));
+  ASSERT_EQ(got.unused.size(), 1u);
+  EXPECT_EQ(shown(got.unused[0], true),
+            "slurm.conf: 5 keys that Slurm has are not used by berth: KillWait (line 2), "
+            "SlurmctldHost (line 3), NodeAddr (line 7), MCSPlugin (line 10), AllowQos (line 12)");
+  EXPECT_EQ(shown(got.unused[0], false),
+            "slurm.conf: 5 keys that Slurm has are not used by berth: KillWait (line 2), "
+            "SlurmctldHost (line 3), NodeAddr (line 7), …");
   EXPECT_EQ(got.conf.max_array_size->value, 20u);
   EXPECT_EQ(got.conf.nodes[0].weight->value, 2u);
   EXPECT_EQ(got.conf.partitions.at(0).nodes->value, "n2");
@@ -253,8 +260,9 @@ TEST(Config, ReadsTheRecordedCluster) {
   EXPECT_EQ(config->slurm.partitions.size(), 5u);
   EXPECT_EQ(config->gres->lines.size(), 9u);
   EXPECT_EQ(config->cgroup->plugin, "disabled");
-  ASSERT_EQ(config->warnings.size(), 1u);
-  EXPECT_THAT(config->warnings[0], HasSubstr("KillWait (line 24)"));
+  EXPECT_THAT(config->warnings, ElementsAre());
+  ASSERT_EQ(config->unused.size(), 1u);
+  EXPECT_THAT(config->unused[0].keys, testing::Contains("KillWait (line 24)"));
 }
 
 TEST(Config, SaysWhenThereIsNone) {

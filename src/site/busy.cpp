@@ -69,21 +69,15 @@ class BusyReader {
     held_.resize(cluster.nodes.size());
   }
 
-  Result<Busy> read(std::string_view text) {
-    std::size_t number = 0;
-    while (!text.empty()) {
-      const std::size_t end = text.find('\n');
-      const std::string_view line = text.substr(0, end);
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-      ++number;
-      if (!text::trim(line).empty()) take_line(line, number);
+  Result<Busy> read(std::span<const BusyText> texts) {
+    for (const BusyText& one : texts) {
+      starts_.push_back({lines_, one.name});
+      read_text(one.text);
+      finish_job();
+      finish_node();
+      record_ = Record::none;
     }
-    finish_job();
-    finish_node();
-    if (!any_record_) {
-      return fail(Code::bad_value, "the text names neither a job nor a node",
-                  "it is made by: (scontrol -d show node; scontrol -d show job) > FILE");
-    }
+    if (!any_record_) return nothing_found(texts);
     check_against_nodes();
     if (left_out_ > 0) {
       out_.problems.push_back(fmt::format("{} more lines like these", left_out_));
@@ -94,12 +88,44 @@ class BusyReader {
  private:
   enum class Record { none, job, node };
 
+  /// Where a text begins among all lines.
+  struct Start {
+    std::size_t lines_before = 0;
+    std::string name;
+  };
+
+  void read_text(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+      ++lines_;
+      if (!text::trim(line).empty()) take_line(line, lines_);
+    }
+  }
+
+  static std::unexpected<Error> nothing_found(std::span<const BusyText> texts) {
+    std::vector<std::string> names;
+    for (const BusyText& one : texts) {
+      if (!one.name.empty()) names.push_back(one.name);
+    }
+    return fail(Code::bad_value,
+                fmt::format("{} {} neither a job nor a node",
+                            names.empty() ? "the text" : fmt::format("{}", fmt::join(names, ", ")),
+                            names.size() > 1 ? "name" : "names"),
+                "it is made by: (scontrol -d show node; scontrol -d show job) > FILE");
+  }
+
+  /// `line` is counted over all texts.
   void problem(std::size_t line, std::string_view text) {
     if (out_.problems.size() >= kMaxProblems) {
       ++left_out_;
-    } else {
-      out_.problems.push_back(fmt::format("line {}: {}", line, text));
+      return;
     }
+    const auto after = std::ranges::lower_bound(starts_, line, {}, &Start::lines_before);
+    const Start& in = *std::prev(after);
+    out_.problems.push_back(fmt::format("{}{}line {}: {}", in.name, in.name.empty() ? "" : ": ",
+                                        line - in.lines_before, text));
   }
 
   void take_line(std::string_view line, std::size_t number) {
@@ -394,6 +420,8 @@ class BusyReader {
   Busy out_;
   Record record_ = Record::none;
   bool any_record_ = false;
+  std::size_t lines_ = 0;  // read so far, in all texts
+  std::vector<Start> starts_;
   std::optional<Job> job_;
   std::string node_name_, node_state_, node_reason_;
   std::optional<std::uint64_t> node_alloc_;
@@ -406,12 +434,19 @@ class BusyReader {
 
 }  // namespace
 
-Result<Busy> parse_busy(std::string_view text, const cluster::Cluster& cluster) {
-  if (text.size() > kMaxBusyBytes) {
+Result<Busy> parse_busy(std::span<const BusyText> texts, const cluster::Cluster& cluster) {
+  std::size_t bytes = 0;
+  for (const BusyText& one : texts) bytes += one.text.size();
+  if (bytes > kMaxBusyBytes) {
     return fail(Code::limit,
                 fmt::format("the output of scontrol is larger than {} MiB", kMaxBusyBytes >> 20));
   }
-  return BusyReader(cluster).read(text);
+  return BusyReader(cluster).read(texts);
+}
+
+Result<Busy> parse_busy(std::string_view text, const cluster::Cluster& cluster) {
+  const BusyText only{"", std::string(text)};
+  return parse_busy(std::span(&only, 1), cluster);
 }
 
 }  // namespace berth::site

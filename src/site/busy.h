@@ -2,6 +2,7 @@
 // print.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,14 @@ struct Busy {
   std::vector<std::string> problems;      // "line 12: …": what was not understood or did not fit
 };
 
-/// Reads both outputs, concatenated in any order (also with -o). An error only when the text holds
-/// neither a job nor a node, or is too large.
+struct BusyText {
+  std::string name;  // of the file, for messages; "" = the text has none
+  std::string text;
+};
+
+/// Reads both outputs, in any order (also with -o), concatenated or in several texts. An error only
+/// when they hold neither a job nor a node, or are too large.
+Result<Busy> parse_busy(std::span<const BusyText> texts, const cluster::Cluster& cluster);
 Result<Busy> parse_busy(std::string_view text, const cluster::Cluster& cluster);
 
 }  // namespace berth::site

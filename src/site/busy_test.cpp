@@ -195,6 +195,22 @@ TEST(Busy, RefusesOtherText) {
   EXPECT_FALSE(parse_busy("", recorded()));
 }
 
+TEST(Busy, NamesItsFiles) {
+  const BusyText texts[] = {{"nodes.txt", "NodeName=gpu1 Arch=x\n   State=IDLE\n   Wibble=1"},
+                            {"empty.txt", ""},
+                            {"jobs.txt", "\nhello there\n"}};
+  const auto busy = parse_busy(texts, recorded());
+  ASSERT_TRUE(busy);
+  EXPECT_THAT(busy->problems, ElementsAre("nodes.txt: line 3: not understood: \"Wibble=1\"",
+                                          "jobs.txt: line 2: not understood: \"hello there\""));
+  const auto none = parse_busy(std::span(texts).subspan(1), recorded());
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().what(), "empty.txt, jobs.txt name neither a job nor a node");
+  const auto one = parse_busy(std::span(texts).subspan(2), recorded());
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().what(), "jobs.txt names neither a job nor a node");
+}
+
 TEST(Busy, BoundsItsComplaints) {
   std::string text = "NodeName=gpu1 Arch=x\n";
   for (int i = 0; i < 1000; ++i) text += "Wibble=1\n";

@@ -97,6 +97,7 @@ class Builder {
     }
     if (complaints_.failed()) return std::unexpected(complaints_.as_error());
     add_notes();
+    site_.unused = config_.unused;
     site_.warnings = config_.warnings;
     for (std::string& warning : complaints_.warnings())
       site_.warnings.push_back(std::move(warning));

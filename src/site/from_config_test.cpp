@@ -83,7 +83,9 @@ TEST(FromConfig, BuildsTheRecordedCluster) {
   EXPECT_FALSE(c.settings.constrain_devices);
   EXPECT_THAT(c.settings.gres_types, ElementsAre("gpu", "shard"));
   EXPECT_THAT(site->notes, ElementsAre());
-  EXPECT_THAT(site->warnings, ElementsAre(HasSubstr("known to Slurm, not used by berth")));
+  EXPECT_THAT(site->warnings, ElementsAre());
+  ASSERT_EQ(site->unused.size(), 1u);
+  EXPECT_THAT(site->unused[0].keys, Contains("KillWait (line 24)"));
 }
 
 TEST(FromConfig, ShapesNodes) {

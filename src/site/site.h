@@ -16,8 +16,9 @@ inline constexpr std::size_t kMaxDevices = std::size_t{1} << 20;  // of the whol
 
 struct Site {
   cluster::Cluster cluster;
-  std::vector<std::string> notes;     // what is not known and how it was taken
-  std::vector<std::string> warnings;  // what is wrong or not used, with file and line
+  std::vector<std::string> notes;        // what is not known and how it was taken
+  std::vector<std::string> warnings;     // what is wrong or not planned for, with file and line
+  std::vector<conf::UnusedKeys> unused;  // keys that make no difference to a plan
 };
 
 /// The cluster that the files describe.

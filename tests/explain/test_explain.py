@@ -230,7 +230,12 @@ def test_conf_directory_file_and_variable(explain, tmp_path):
         run = explain(*words, script=script, emulate=None)
         assert run.returncode == 0, run.stderr
         assert "gpu5: CPUs" in run.stdout
-        assert run.stderr.startswith("berth: ")  # keys that are not used are named
+        # Keys that are not used are counted in one line, and named when asked for.
+        assert run.stderr.startswith("berth: slurm.conf: ") and run.stderr.count("\n") == 1
+        assert "keys that Slurm has are not used by berth" in run.stderr
+        assert run.stderr.endswith(", … (all: berth explain --verbose)\n")
+    run = explain("--conf", CORPUS, "--verbose", script=script, emulate=None)
+    assert "KillWait (line 24)" in run.stderr and "--verbose" not in run.stderr
     run = explain(script=script, emulate=None, env=environment(SLURM_CONF=str(CORPUS / "slurm.conf")))
     assert "gpu5: CPUs" in run.stdout
 
@@ -269,12 +274,14 @@ def test_no_cluster_says_what_to_do(explain):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--conf", "/nonexistent", "job.sh"], "/nonexistent"),
+        (["--conf", "/nonexistent", "job.sh"], "cannot read /nonexistent: No such file or directory"),
+        (["--conf", ".", "job.sh"], "cannot read ./slurm.conf: No such file or directory"),
         (["--emulate", "gpu[1-", "job.sh"], "gpu[1-"),
         (["--emulate", "2x4:a100", "--conf", "/etc", "job.sh"], "exclude each other"),
         (["--emulate", "2x4:a100", "missing.sh"], "cannot read missing.sh: No such file or directory"),
         (["--emulate", "2x4:a100", "."], "Is a directory"),
-        (["--emulate", "2x4:a100", "--busy", "missing", "job.sh"], "cannot read missing"),
+        (["--emulate", "2x4:a100", "--busy", "missing", "job.sh"], "cannot read missing: No such file"),
+        (["--emulate", "2x4:a100", "--busy", "job.sh", "job.sh"], "--busy job.sh names neither a job nor a node"),
         (["--emulate", "2x4:a100"], "nothing to explain"),
         (["--jsn", "job.sh"], "do you mean --json?"),
         (["--emulate", "2x4:a100", "--", "squeue"], "squeue is not a command berth explains"),
