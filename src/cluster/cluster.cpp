@@ -51,12 +51,8 @@ std::optional<NodeIndex> Cluster::find_node(std::string_view wanted) const {
   return at->second;
 }
 
-bool Cluster::knows_feature(std::string_view feature) const {
-  return std::ranges::any_of(nodes, [&](const Node& n) { return n.has_feature(feature); });
-}
-
 void Cluster::index_nodes() {
-  std::ranges::stable_sort(nodes, natural_less, &Node::name);
+  std::ranges::sort(nodes, natural_less, &Node::name);
   by_name_.clear();
   for (NodeIndex i = 0; i < nodes.size(); ++i) by_name_.emplace(nodes[i].name, i);
 }

@@ -140,7 +140,6 @@ struct Cluster {
   [[nodiscard]] const Partition* find_partition(std::string_view name) const;
   [[nodiscard]] const Partition* default_partition() const;
   [[nodiscard]] std::optional<NodeIndex> find_node(std::string_view name) const;
-  [[nodiscard]] bool knows_feature(std::string_view feature) const;
   /// Sorts nodes into natural order and makes the name lookup; call once after filling `nodes`.
   /// Partition::nodes must be filled afterwards.
   void index_nodes();

@@ -24,6 +24,7 @@ std::string hardware_key(const Node& node) {
   append(key, node.threads_per_core);
   append(key, node.memory_mb);
   append(key, node.reserved_memory_mb);
+  append(key, node.tmp_disk_mb);
   append(key, node.reserved_cores);
   for (const Gres& gres : node.gres) {
     key += gres.name;

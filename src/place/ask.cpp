@@ -113,6 +113,19 @@ std::uint32_t min_cpus_per_node(const Ask& ask, const request::Request& request)
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(cpus, 0xFFFFFFFFULL));
 }
 
+/// MinNodes and MaxNodes of the partition bound every job; what contradicts them is held (job.cpp).
+void bound_nodes(Ask& ask, const cluster::Partition& partition) {
+  if (partition.max_nodes && ask.min_nodes <= *partition.max_nodes) {
+    ask.max_nodes = std::min(ask.max_nodes.value_or(*partition.max_nodes), *partition.max_nodes);
+  }
+  if (partition.min_nodes > ask.min_nodes &&
+      ask.max_nodes.value_or(partition.min_nodes) >= partition.min_nodes) {
+    ask.min_nodes = partition.min_nodes;
+  }
+  ask.desired_nodes = std::max(ask.desired_nodes, ask.min_nodes);
+  if (ask.max_nodes) ask.desired_nodes = std::min(ask.desired_nodes, *ask.max_nodes);
+}
+
 }  // namespace
 
 bool Ask::wants_gpu() const {
@@ -124,6 +137,15 @@ std::uint32_t Ask::usable_threads(const cluster::Node& node) const {
   if (threads_per_core) threads = std::min(threads, *threads_per_core);
   if (per_core_tasks) threads = std::min(threads, *per_core_tasks * cpus_per_task);
   return std::max<std::uint32_t>(threads, 1);
+}
+
+std::uint32_t Ask::cores_for(const cluster::Node& node, std::uint32_t node_tasks,
+                             std::uint32_t cpus) const {
+  const std::uint32_t threads = usable_threads(node);
+  if (per_core_tasks == 1U && cpus_per_task > threads) {  // a core is not shared between tasks
+    return node_tasks * ((cpus_per_task + threads - 1) / threads);
+  }
+  return (cpus + threads - 1) / threads;
 }
 
 std::uint64_t Ask::memory_on(std::uint64_t node_mb, std::uint64_t cpus, std::uint64_t gpus) const {
@@ -146,16 +168,19 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   Ask ask;
   ask.tasks = counts.tasks;
   ask.cpus_per_task = std::max<std::uint32_t>(counts.cpus_per_task.value_or(1), 1);
-  ask.cpus_per_task_given = counts.cpus_per_task.has_value();
   ask.overcommit = request.overcommit;
   if (!ask.overcommit) {  // limits per node, socket and core do not hold under -O
     ask.per_node_tasks = counts.ntasks_per_node;
     ask.per_socket_tasks = counts.ntasks_per_socket;
     ask.per_core_tasks = request.ntasks_per_core;
+    // These say "one task a core" in other words.
+    const bool one_a_core = request.hint == request::Hint::compute_bound ||
+                            request.hint == request::Hint::memory_bound ||
+                            settings.one_task_per_core;
+    if (one_a_core && !ask.per_core_tasks && !request.threads_per_core) ask.per_core_tasks = 1;
   }
   ask.per_gpu_tasks = request.ntasks_per_gpu;
   ask.threads_per_core = request.threads_per_core;
-  if (!ask.threads_per_core && settings.one_task_per_core) ask.threads_per_core = 1;
   ask.sockets_per_node = counts.sockets_per_node;
   ask.cores_per_socket = request.cores_per_socket;
   ask.min_nodes = counts.min_nodes;
@@ -163,6 +188,7 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   ask.desired_nodes = counts.desired_nodes;
   ask.nodes_range = request.nodes && request.nodes->range;
   ask.sizes = counts.sizes;
+  bound_nodes(ask, partition);
   ask.devices = merge_devices(counts);
   using request::Exclusive;
   ask.alone = request.exclusive == Exclusive::user || request.exclusive == Exclusive::mcs;
@@ -187,6 +213,9 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
     ask.block_cores = ask.block_cores || settings.core_default_dist_block;
   }
   ask.memory_counts = settings.memory_is_consumed;
+  ask.max_memory_per_node = first_set(partition.max_mem_per_node_mb, settings.max_mem_per_node_mb);
+  if (ask.max_memory_per_node == 0U) ask.max_memory_per_node.reset();  // 0 = no limit
+  ask.least_loaded = partition.least_loaded;
   ask.memory = memory_ask(settings, partition, request, ask.wants_gpu());
   apply_max_mem_per_cpu(ask, first_set(partition.max_mem_per_cpu_mb, settings.max_mem_per_cpu_mb));
   apply_cpus_per_gpu(ask, request, first_set(partition.def_cpu_per_gpu, settings.def_cpu_per_gpu));

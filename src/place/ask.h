@@ -2,6 +2,7 @@
 // One Ask is made for a job and then read for every node.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,9 +29,8 @@ struct DeviceAsk {
 };
 
 struct Ask {
-  std::optional<std::uint32_t> tasks;  // T
-  std::uint32_t cpus_per_task = 1;     // c
-  bool cpus_per_task_given = false;
+  std::optional<std::uint32_t> tasks;             // T
+  std::uint32_t cpus_per_task = 1;                // c
   std::optional<std::uint32_t> per_node_tasks;    // Tn
   std::optional<std::uint32_t> per_socket_tasks;  // Ts
   std::optional<std::uint32_t> per_core_tasks;    // Tc
@@ -51,6 +51,7 @@ struct Ask {
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<request::Memory> memory;  // unset = all memory of the nodes
   bool memory_counts = true;
+  std::optional<std::uint64_t> max_memory_per_node;  // a limit of the partition or the cluster
   std::uint64_t tmp_mb = 0;
 
   bool exclusive = false;  // whole nodes
@@ -58,6 +59,7 @@ struct Ask {
   bool overcommit = false;
   bool contiguous = false;
   bool spread = false;
+  bool least_loaded = false;  // LLN: the emptiest nodes first
   bool enforce_binding = false;
   bool block_cores = false;  // -m *:block, plane
   std::optional<std::uint32_t> plane_size;
@@ -70,6 +72,18 @@ struct Ask {
   [[nodiscard]] bool wants_gpu() const;
   /// CPUs usable per core on a node.
   [[nodiscard]] std::uint32_t usable_threads(const cluster::Node& node) const;
+  /// CPUs of a core that are charged for: --threads-per-core lowers them, --ntasks-per-core does
+  /// not.
+  [[nodiscard]] std::uint32_t charged_threads(const cluster::Node& node) const {
+    return std::min(node.threads_per_core, threads_per_core.value_or(node.threads_per_core));
+  }
+  /// Cores that so many tasks and CPUs take on a node.
+  [[nodiscard]] std::uint32_t cores_for(const cluster::Node& node, std::uint32_t node_tasks,
+                                        std::uint32_t cpus) const;
+  /// Memory of a node that one job may have at most.
+  [[nodiscard]] std::uint64_t memory_limit(const cluster::Node& node) const {
+    return std::min(node.usable_memory_mb(), max_memory_per_node.value_or(~std::uint64_t{0}));
+  }
   /// Memory a job of this many CPUs/GPUs takes on a node that has `node_mb`.
   [[nodiscard]] std::uint64_t memory_on(std::uint64_t node_mb, std::uint64_t cpus,
                                         std::uint64_t gpus) const;

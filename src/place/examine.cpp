@@ -136,7 +136,7 @@ class NodeExam {
 
   [[nodiscard]] std::uint64_t free_memory() const {
     const std::uint64_t all = node_.usable_memory_mb();
-    return all - std::min(all, usage_.memory_mb);
+    return std::min(all - std::min(all, usage_.memory_mb), ask_.memory_limit(node_));
   }
 
   bool memory_fits() {
@@ -147,7 +147,20 @@ class NodeExam {
     if (ask_.memory->per == request::MemoryPer::node && ask_.memory->mb > free_memory()) {
       return out(Cause::memory, free_memory(), ask_.memory->mb);
     }
-    return true;
+    return !ask_.exclusive || whole_node_memory_fits();
+  }
+
+  /// --exclusive is charged for all CPUs or all GPUs of the node.
+  bool whole_node_memory_fits() {
+    std::uint64_t charged = 0;
+    if (ask_.memory->per == request::MemoryPer::cpu) {
+      charged = (node_.cores() - node_.reserved_cores.count()) * ask_.charged_threads(node_);
+    } else if (ask_.memory->per == request::MemoryPer::gpu) {
+      const Gres* gpus = node_.find_gres("gpu");
+      charged = gpus == nullptr ? 0 : gpus->total();
+    }
+    if (charged * ask_.memory->mb <= free_memory()) return true;
+    return out(Cause::memory, free_memory(), charged * ask_.memory->mb);
   }
 
   /// §3: CPUs and task room before devices are looked at.
@@ -177,8 +190,7 @@ class NodeExam {
       offered_ = std::min(tasks, room) * c;
     }
     if (ask_.per_socket_tasks) cap_sockets(std::uint64_t{*ask_.per_socket_tasks} * c);
-    if (ask_.devices.empty() && !ask_.exclusive)
-      cut_to_lowest((offered_ + threads_ - 1) / threads_);
+    if (ask_.devices.empty() && !ask_.exclusive) cut_to_lowest();
     std::uint64_t least = ask_.min_cpus_per_node;
     if (ask_.per_node_tasks) least = std::max(least, *ask_.per_node_tasks * c);
     if (ask_.max_nodes == 1U && ask_.tasks && !ask_.overcommit) {
@@ -375,7 +387,8 @@ class NodeExam {
       wanted = std::max(wanted, needed_sockets);
       offer_.min_cores = std::max(offer_.min_cores, static_cast<std::uint32_t>(needed_sockets));
     }
-    wanted = std::max<std::uint64_t>(wanted, (ask_.min_cpus_per_node + threads_ - 1) / threads_);
+    wanted =
+        std::max({wanted, std::uint64_t{1}, (tasks_per_node_cpus() + threads_ - 1) / threads_});
     if (wanted > available)
       return out(Cause::near_cores, available * threads_, wanted * threads_, i);
     max_tasks_ = std::min(max_tasks_, tasks);
@@ -423,7 +436,22 @@ class NodeExam {
     return true;
   }
 
+  /// CPUs that --ntasks-per-node holds on every node, also where -n is smaller.
+  [[nodiscard]] std::uint64_t tasks_per_node_cpus() const {
+    const bool several = ask_.tasks.value_or(2) > 1;
+    if (!ask_.per_node_tasks || !several) return 0;
+    return std::uint64_t{*ask_.per_node_tasks} * ask_.cpus_per_task;
+  }
+
   bool no_devices(std::size_t i, std::uint64_t asked) {
+    const bool are_there = offer_.free_units[i] >= asked && !ask_.devices[i].shares_gpu();
+    if (are_there && ask_.memory && ask_.memory->per == request::MemoryPer::gpu) {
+      return out(Cause::memory, free_memory(), asked * ask_.memory->mb);
+    }
+    if (are_there && ask_.cpus_per_gpu) {
+      return out(Cause::cpus, cpus_left(), asked * *ask_.cpus_per_gpu);
+    }
+
     return out(Cause::devices, offer_.free_units[i], std::max(asked, ask_.devices[i].per_node), i);
   }
 
@@ -434,24 +462,22 @@ class NodeExam {
       const std::uint64_t tasks = ask_.overcommit ? 1 : max_tasks_;
       offered_ = ask_.cpus_per_gpu ? cpus : std::min(cpus, tasks * ask_.cpus_per_task);
       offered_ = std::max({offered_, std::uint64_t{offer_.min_cores} * threads_,
-                           std::min<std::uint64_t>(cpus, ask_.min_cpus_per_node)});
+                           std::min(cpus, tasks_per_node_cpus())});
       if (ask_.max_cpus_per_node) {
         offered_ = std::min<std::uint64_t>(offered_, *ask_.max_cpus_per_node);
       }
-      if (offered_ < ask_.min_cpus_per_node) {
-        return out(Cause::cpus, offered_, ask_.min_cpus_per_node);
-      }
+      const std::uint64_t floor =
+          std::max<std::uint64_t>(tasks_per_node_cpus(), ask_.cpus_per_task);
+      if (offered_ < floor) return out(Cause::cpus, offered_, floor);
     }
     if (!ask_.memory_counts || !ask_.memory || ask_.memory->per != request::MemoryPer::cpu)
       return true;
-    const std::uint64_t fits = ask_.memory->mb == 0 ? offered_ : free_memory() / ask_.memory->mb;
-    if (fits < offered_) {
-      // Memory is charged for all usable threads of a core, so a core counts whole.
-      offered_ = fits - fits % threads_;
+    // A core is charged whole, so memory pays for a number of cores.
+    const std::uint64_t per_core = ask_.memory->mb * ask_.charged_threads(node_);
+    const std::uint64_t fits = free_memory() / per_core * threads_;
+    if (fits < (offered_ + threads_ - 1) / threads_ * threads_) {
+      offered_ = std::min(offered_, fits);
       offered_ -= offered_ % ask_.cpus_per_task;
-    }
-    if (ask_.exclusive && fits < cpus) {
-      return out(Cause::memory, free_memory(), ask_.memory->mb * cpus);
     }
     std::uint64_t least = ask_.min_cpus_per_node;
     if (ask_.max_nodes == 1U && ask_.tasks && !ask_.overcommit) {
@@ -465,7 +491,8 @@ class NodeExam {
   void finish() {
     if (ask_.exclusive) {  // all cores are taken; whole tasks are what counts
       const std::uint64_t all = (node_.cores() - node_.reserved_cores.count()) * threads_;
-      offered_ = all - all % ask_.cpus_per_task;
+      offered_ = std::min<std::uint64_t>(all, ask_.max_cpus_per_node.value_or(~0U));
+      offered_ -= offered_ % ask_.cpus_per_task;
     }
     offer_.cpus = static_cast<std::uint32_t>(offered_);
     offer_.kept = per_socket_;
@@ -491,10 +518,15 @@ class NodeExam {
       cores = static_cast<std::uint32_t>(std::min<std::uint64_t>(cores, most));
     }
   }
-  void cut_to_lowest(std::uint64_t cores) {
+  /// Keeps the lowest cores that hold the offered CPUs, at most --ntasks-per-socket on a socket.
+  void cut_to_lowest() {
+    std::uint64_t left = offered_;
+    const std::uint64_t most =
+        ask_.per_socket_tasks ? std::uint64_t{*ask_.per_socket_tasks} * ask_.cpus_per_task : kMany;
     for (std::uint32_t& here : per_socket_) {
-      here = static_cast<std::uint32_t>(std::min<std::uint64_t>(here, cores));
-      cores -= here;
+      const std::uint64_t cpus = std::min({left, std::uint64_t{here} * threads_, most});
+      here = static_cast<std::uint32_t>((cpus + threads_ - 1) / threads_);
+      left -= cpus;
     }
   }
 
@@ -571,7 +603,7 @@ const Examination::ClassView& Examination::view_of(const Node& node, std::uint32
 bool Examination::hopeless(const Node& node, std::uint32_t hardware_class, const NodeUsage& usage) {
   if (usage.closed) return true;
   if (ask_.memory_counts) {
-    const std::uint64_t least = !ask_.memory ? node.usable_memory_mb()
+    const std::uint64_t least = !ask_.memory ? usage.memory_mb == 0 ? 0 : node.usable_memory_mb()
                                 : ask_.memory->per == request::MemoryPer::node
                                     ? ask_.memory->mb
                                     : std::min<std::uint64_t>(ask_.memory->mb, 1);

@@ -38,6 +38,8 @@ class Parser {
     while (ok_ && peek() == '|') {
       ++at_;
       any.parts.push_back(conjunction(depth, top));
+      // "a|[b|c]" and "a|b*2" would say nothing that could be met node by node.
+      if (top != nullptr && (!top->alternatives.empty() || !top->counted.empty())) return bad();
     }
     return any.parts.size() == 1 ? std::move(any.parts.front()) : any;
   }
@@ -109,9 +111,7 @@ class Parser {
       return;
     }
     ++at_;
-    if (counts && joint != '|') {
-      ask.counted = std::move(items);
-    } else if (joint == '&') {
+    if (joint == '&' || (counts && joint != '|')) {
       ask.counted = std::move(items);
     } else {
       for (auto& part : items) ask.alternatives.push_back(std::move(part.expr));

@@ -70,9 +70,7 @@ Field make_field(const Trial& t, const UsageView& usage, const FeatureExpr& filt
     const Node& node = t.cluster.nodes[i];
     if (only_up && !node.usable) continue;
     if (!excluded.empty() && excluded.contains(i)) continue;
-    if (!node.features.empty() || filter.kind == FeatureExpr::Kind::name || !filter.parts.empty()) {
-      if (!filter.matches(node)) continue;
-    }
+    if (!filter.matches(node)) continue;
     if (!buildable(usage.class_of(i), node)) continue;
     if (list_is_filter && !std::ranges::binary_search(listed, i)) continue;
     field.candidates.push_back(i);
@@ -96,6 +94,7 @@ bool require_counted(const Trial& t, const UsageView& usage, bool pool_shares, F
     sub.min_nodes = sub.desired_nodes = item.count;
     sub.max_nodes = item.count;
     sub.nodes_range = false;
+    sub.sizes.clear();
     sub.total_cpus = item.count;
     for (DeviceAsk& device : sub.devices) device.per_job = device.per_job > 0 ? 1 : 0;
     std::vector<NodeIndex> some;
@@ -116,47 +115,61 @@ bool require_counted(const Trial& t, const UsageView& usage, bool pool_shares, F
 cluster::NodeShare base_share(const Trial& t, const UsageView& usage, const Taken& taken,
                               const TasksHere& here) {
   const Node& node = t.cluster.nodes[taken.node];
-  const std::uint32_t threads = t.ask.usable_threads(node);
   cluster::NodeShare share;
   share.node = taken.node;
   share.tasks = here.tasks;
   if (t.ask.exclusive) {
     share.cores = Bits::first_n(node.cores()) - node.reserved_cores;
   } else {
-    const std::uint32_t cores = (here.cpus + threads - 1) / threads;
+    const std::uint32_t cores = t.ask.cores_for(node, here.tasks, here.cpus);
     share.cores = choose_cores(node, t.ask, offered_cores(node, usage.at(taken.node), taken.offer),
                                cores, here.tasks);
   }
   const auto count = static_cast<std::uint32_t>(share.cores.count());
   share.cpus = count * node.threads_per_core;
-  share.usable_cpus = count * std::min(node.threads_per_core,
-                                       t.ask.threads_per_core.value_or(node.threads_per_core));
+  share.usable_cpus = count * t.ask.charged_threads(node);
   return share;
 }
 
-std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usage,
-                                            const Field& field, bool pool_shares) {
-  const SelectInput in{t.cluster, usage, t.ask, field.candidates, field.required, pool_shares};
-  const auto taken = select_nodes(in);
-  if (!taken) return std::nullopt;
-  cluster::Allocation allocation;
-  allocation.whole_nodes = t.ask.exclusive || t.ask.alone;
-  const std::vector<TasksHere> tasks = share_tasks(t.cluster, t.ask, *taken);
-  for (std::size_t i = 0; i < taken->size(); ++i) {
-    allocation.nodes.push_back(base_share(t, usage, (*taken)[i], tasks[i]));
-  }
-  if (pool_shares) return allocation;  // only the question "could it ever run"
-  if (!choose_devices(t.cluster, usage, t.ask, *taken, allocation.nodes)) return std::nullopt;
+/// The node whose memory does not hold what the job would be charged there, if any.
+std::optional<NodeIndex> short_of_memory(const Trial& t, const UsageView& usage,
+                                         cluster::Allocation& allocation) {
   for (cluster::NodeShare& share : allocation.nodes) {
     const Node& node = t.cluster.nodes[share.node];
     const std::uint64_t gpus = share.find("gpu") != nullptr ? share.find("gpu")->total() : 0;
-    share.memory_mb = t.ask.memory_on(node.usable_memory_mb(), share.usable_cpus, gpus);
-    const std::uint64_t taken_mb = usage.at(share.node).memory_mb;
-    if (t.ask.memory_counts && share.memory_mb + taken_mb > node.usable_memory_mb()) {
-      return std::nullopt;
+    share.memory_mb = t.ask.memory_on(t.ask.memory_limit(node), share.usable_cpus, gpus);
+    if (t.ask.memory_counts &&
+        share.memory_mb + usage.at(share.node).memory_mb > node.usable_memory_mb()) {
+      return share.node;
     }
   }
-  return allocation;
+  return std::nullopt;
+}
+
+/// What a selection comes to. Memory that depends on the devices picked is known only now: a node
+/// that cannot pay for it is left out and the selection made again.
+std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usage, Field field,
+                                            bool pool_shares) {
+  constexpr int kAttempts = 16;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const SelectInput in{t.cluster, usage, t.ask, field.candidates, field.required, pool_shares};
+    const auto taken = select_nodes(in);
+    if (!taken) return std::nullopt;
+    cluster::Allocation allocation;
+    allocation.whole_nodes = t.ask.exclusive || t.ask.alone;
+    const std::vector<TasksHere> tasks = share_tasks(t.cluster, t.ask, *taken);
+    for (std::size_t i = 0; i < taken->size(); ++i) {
+      allocation.nodes.push_back(base_share(t, usage, (*taken)[i], tasks[i]));
+    }
+    const bool shares = std::ranges::any_of(t.ask.devices, &DeviceAsk::shares_gpu);
+    if (pool_shares && shares) return allocation;  // counted together, so not to be picked
+    if (!choose_devices(t.cluster, usage, t.ask, *taken, allocation.nodes)) return std::nullopt;
+    const auto poor = short_of_memory(t, usage, allocation);
+    if (!poor) return allocation;
+    if (std::ranges::binary_search(field.required, *poor)) return std::nullopt;
+    std::erase(field.candidates, *poor);
+  }
+  return std::nullopt;
 }
 
 /// One attempt with a filter, including [a|b] alternatives and counted features.
@@ -178,9 +191,10 @@ std::optional<cluster::Allocation> try_features(const Trial& t, const UsageView&
 
 std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usage) {
   if (t.request.prefer) {
-    if (const auto wish = parse_features(*t.request.prefer)) {
-      FeatureExpr both{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
-      if (auto allocation = try_features(t, usage, both, false)) return allocation;
+    if (auto wish = parse_features(*t.request.prefer)) {
+      wish->filter = FeatureExpr{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
+      const Trial preferring{t.cluster, t.partition, t.request, t.ask, *wish};
+      if (auto allocation = try_features(preferring, usage, wish->filter, false)) return allocation;
     }
   }
   return try_features(t, usage, t.features.filter, false);
@@ -195,10 +209,7 @@ std::string partition_hold(const Trial& t, std::optional<std::uint32_t> time_lim
   if (t.partition.max_nodes && t.ask.min_nodes > *t.partition.max_nodes)
     return "PartitionNodeLimit";
   if (t.ask.max_nodes && *t.ask.max_nodes < t.partition.min_nodes) return "PartitionNodeLimit";
-  if (t.partition.state == cluster::PartitionState::down ||
-      t.partition.state == cluster::PartitionState::inactive) {
-    return "PartitionDown";
-  }
+  if (t.partition.state == cluster::PartitionState::down) return "PartitionDown";
   if (t.partition.max_time_minutes &&
       (!time_limit || *time_limit > *t.partition.max_time_minutes)) {
     return "PartitionTimeLimit";
@@ -223,6 +234,14 @@ JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partitio
   const Ask ask = make_ask(cluster, partition, request, counts);
   plan.memory = ask.memory;
   const Trial t{cluster, partition, request, ask, features};
+  if (partition.state == cluster::PartitionState::drain ||
+      partition.state == cluster::PartitionState::inactive) {
+    plan.error = allocation_error(
+        request.command, Code::partition_closed,
+        fmt::format("partition {} takes no new jobs: it is being drained or switched off",
+                    partition.name));
+    return plan;
+  }
   const std::string hold = partition_hold(t, plan.time_limit_minutes);
   if (!hold.empty() && cluster.settings.enforce_part_limits != cluster::EnforcePartLimits::no) {
     const Code code =
@@ -297,12 +316,14 @@ JobPlan place_job(const Cluster& cluster, const Usage& usage, const Request& req
     plan.error = std::move(names.error());
     return plan;
   }
+  const bool every_one = cluster.settings.enforce_part_limits == cluster::EnforcePartLimits::all;
   std::optional<JobPlan> best;
   for (const Partition* partition : names->partitions) {
     JobPlan one =
         try_partition(cluster, usage, *partition, request, *counts, names->features, detail);
+    if (every_one && one.verdict == Verdict::never) return one;
     if (!best || rank(one.verdict) < rank(best->verdict)) best = std::move(one);
-    if (best->verdict == Verdict::now) break;
+    if (best->verdict == Verdict::now && !every_one) break;
   }
   return std::move(*best);
 }

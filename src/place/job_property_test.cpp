@@ -398,6 +398,7 @@ void one_cluster(std::uint32_t seed, Tally& tally) {
       }
       case Verdict::later:
         ++tally.later;
+        ASSERT_FALSE(running.empty()) << "nothing runs, so there is nothing to wait for";
         break;
       case Verdict::pending:
         ++tally.pending;

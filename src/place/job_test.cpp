@@ -175,6 +175,76 @@ TEST_F(JobPlacement, CoresOnANode) {
   });
 }
 
+TEST_F(JobPlacement, MemoryIsChargedForWholeCoresAndAllGpus) {
+  check({
+      {"-N1 --ntasks-per-node=3 --mem-per-cpu=20000", "gpu1 0-2"},
+      {"-n3 -N1 --ntasks-per-core=1 --mem-per-cpu=20000 -w cpu1", kUnavailable},
+      {"--exclusive --mem-per-gpu=10G --gres=gpu:1", "gpu1 0-15 gpus 0-3"},
+      {"-N2 --gpus=6 --mem-per-gpu=20G -p ml", "gpu1 0 gpus 0-2 | gpu2 0 gpus 0-2"},
+  });
+}
+
+TEST_F(JobPlacement, OneTaskACore) {
+  check({
+      {"--hint=compute_bound -n4 -N1", "cpu1 0-1,8-9"},
+      {"-n4 --ntasks-per-core=1 -c3 -w cpu1", "cpu1 0-7"},
+      {"-n1 --mincpus=4 --gres=gpu:3", "gpu1 8 gpus 0,2-3"},
+  });
+}
+
+TEST_F(JobPlacement, PreferenceIsTriedLikeAConstraint) {
+  check({
+      {"--prefer=[rack2|nvlink] -N2", "gpu3 0 | gpu4 0"},
+      {"--prefer=tesla_v100 -N2", "cpu1 0 | cpu2 0"},
+      {"-N 2,4 -C [nvlink*1&rack2*1] -p ml", "gpu1 0 | gpu2 0 | gpu3 0 | gpu4 0"},
+      {"-C rack2|[nvlink|rack2]",
+       "never: Unable to allocate resources: Invalid feature specification"},
+  });
+}
+
+TEST_F(JobPlacement, PartitionLimitsBoundTheNodes) {
+  cluster_.partitions[1].max_nodes = 2;  // ml
+  check({
+      {"-p ml -N1-4", "gpu1 0 | gpu2 0"},
+      {"-p ml --gpus=9", kUnavailable},
+      {"-p ml -N3", "pending: PartitionNodeLimit"},
+  });
+  cluster_.partitions[1].min_nodes = 2;
+  check({{"-p ml -n4", "gpu1 0-1,8 | gpu2 0"}, {"-p ml -n1", "pending: PartitionNodeLimit"}});
+  cluster_.partitions[1].max_mem_per_node_mb = 1000;
+  check({{"-p ml -N2 --mem=2000", "never: Memory specification can not be satisfied"}});
+  cluster_.partitions[1].state = cluster::PartitionState::drain;
+  check({{"-p ml -N2",
+          "never: Unable to allocate resources: Required partition not available (inactive or "
+          "drain)"}});
+}
+
+TEST_F(JobPlacement, LeastLoadedNodesFirst) {
+  cluster_.partitions[1].least_loaded = true;
+  const JobPlan plan = place_job(cluster_, usage_, parse_srun("-p ml -n1 --mem=1G"));
+  usage_.take(plan.allocation);
+  check({{"-p ml -n1 --mem=1G", "gpu2 0"}, {"-p ml -N2 --mem=1G", "gpu2 0 | gpu3 0"}});
+}
+
+TEST(JobPlacementOnOddNodes, ContiguousNodesAreNeighbours) {
+  cluster::Cluster c;
+  for (int i = 1; i <= 3; ++i) c.nodes.push_back(corpus::node("a" + std::to_string(i), 1, {}));
+  c.nodes.push_back(corpus::node("z1", 1, {}));
+  for (cluster::Node& node : c.nodes) node.cores_per_socket = node.name == "z1" ? 32 : 2;
+  c.index_nodes();
+  corpus::add_partition(c, "all", {}, true);
+  const cluster::Usage usage(c);
+  const JobPlan plan = place_job(c, usage, parse_srun("--contiguous -N2 -n60"));
+  EXPECT_EQ(shown(c, plan).substr(0, 3), "a3 ") << shown(c, plan);
+}
+
+TEST(JobPlacementOnOddNodes, TemporaryDiskIsLookedAtNodeByNode) {
+  cluster::Cluster c = corpus::make();
+  c.nodes[3].tmp_disk_mb = 5000;  // gpu2
+  const cluster::Usage usage(c);
+  EXPECT_EQ(shown(c, place_job(c, usage, parse_srun("-n1 --tmp=4000"))), "gpu2 0");
+}
+
 TEST_F(JobPlacement, RefusedOrPending) {
   check({
       {"-p gpu_partition -n20 -c8", "pending: PartitionConfig"},
@@ -290,6 +360,13 @@ TEST_F(JobPlacement, RefusalNamesTheNearestMiss) {
   EXPECT_NE(hint("-N1 -n5 --gpus-per-task=2").find("closest: gpu6 has 8 GPUs, asked 10"),
             std::string::npos)
       << hint("-N1 -n5 --gpus-per-task=2");
+  EXPECT_NE(hint("-w gpu1 --gres=gpu:5").find("closest: gpu1 has 4 GPUs, asked 5"),
+            std::string::npos)
+      << hint("-w gpu1 --gres=gpu:5");
+  EXPECT_NE(hint("-N1 --gpus=9").find("closest: gpu6 has 8 GPUs, asked 9"), std::string::npos)
+      << hint("-N1 --gpus=9");
+  EXPECT_NE(hint("--gpus=1 --cpus-per-gpu=17").find("CPUs"), std::string::npos)
+      << hint("--gpus=1 --cpus-per-gpu=17");
   EXPECT_NE(hint("--threads-per-core=3").find("closest: cpu1 has 2 threads per core, asked 3"),
             std::string::npos)
       << hint("--threads-per-core=3");

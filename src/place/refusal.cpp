@@ -118,7 +118,7 @@ Offer static_offer(const Ask& ask, const Node& node, StaticFault fault) {
       break;
     case StaticFault::memory:
       offer.cause = Cause::memory;
-      offer.have = node.usable_memory_mb();
+      offer.have = ask.memory_limit(node);
       offer.asked = ask.memory->mb;
       break;
     case StaticFault::shape: {
@@ -151,19 +151,39 @@ double nearness(const Offer& offer) {
   return static_cast<double>(std::min(offer.have, offer.asked)) / static_cast<double>(offer.asked);
 }
 
+/// Where one node has to give all that the job wants, what it lacks of the job's totals.
+void lack_of_totals(const Ask& ask, Offer& offer) {
+  if (!offer.usable() || ask.max_nodes != 1U) return;
+  for (std::size_t d = 0; d < ask.devices.size(); ++d) {
+    if (offer.devices[d] >= ask.devices[d].per_job) continue;
+    offer.cause = Cause::devices;
+    offer.device = d;
+    offer.have = offer.free_units[d];
+    offer.asked = ask.devices[d].per_job;
+    return;
+  }
+  if (offer.cpus >= ask.total_cpus) return;
+  offer.cause = Cause::cpus;
+  offer.have = offer.cpus;
+  offer.asked = ask.total_cpus;
+}
+
 /// Counts the causes over the partition's nodes and finds the nearest miss.
 Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Partition& partition,
                        const Request& request, const Ask& ask, const FeatureAsk& features,
                        bool only_up) {
   Reasons reasons;
   const std::set<std::string> excluded(request.exclude.begin(), request.exclude.end());
-  Examination exam(ask, false);
+  Examination exam(ask, !only_up);
   const Gathered start{std::vector<std::uint64_t>(ask.devices.size(), 0), 1};
   double best = -1;
   std::vector<std::uint64_t> units(ask.devices.size(), 0);
   std::uint64_t usable_nodes = 0;
+  const std::set<std::string> listed(request.nodelist.begin(), request.nodelist.end());
+  const bool only_listed = !listed.empty() && listed.size() >= ask.max_nodes.value_or(~0U);
   for (NodeIndex i : partition.nodes) {
     const Node& node = cluster.nodes[i];
+    if (only_listed && !listed.contains(node.name)) continue;
     if (excluded.contains(node.name)) {
       ++reasons.nodes_by_cause["excluded by --exclude"];
       continue;
@@ -177,9 +197,10 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
       if (only_up) continue;
     }
     const StaticFault fault = static_fault(ask, node);
-    const Offer offer = fault == StaticFault::none
-                            ? exam.examine(node, usage.class_of(i), usage.at(i), start, Pass::any)
-                            : static_offer(ask, node, fault);
+    Offer offer = fault == StaticFault::none
+                      ? exam.examine(node, usage.class_of(i), usage.at(i), start, Pass::any)
+                      : static_offer(ask, node, fault);
+    if (ask.max_nodes == 1U || listed.contains(node.name)) lack_of_totals(ask, offer);
     if (offer.usable()) {
       ++usable_nodes;
       for (std::size_t d = 0; d < units.size(); ++d) units[d] += offer.devices[d];
@@ -207,9 +228,12 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
       return reasons;
     }
   }
+  // A named node that lacks something says more than the sum of the others.
+  if (!listed.empty() && best >= 0) return reasons;
   if (usable_nodes < ask.min_nodes) {
-    reasons.nearest_miss = fmt::format("{} of the {} nodes asked for can be used; {}", usable_nodes,
-                                       ask.min_nodes, reasons.nearest_miss);
+    const std::string closest = reasons.nearest_miss.empty() ? "" : "; " + reasons.nearest_miss;
+    reasons.nearest_miss = fmt::format("{} of the {} nodes asked for can be used{}", usable_nodes,
+                                       ask.min_nodes, closest);
   } else {
     reasons.nearest_miss = fmt::format(
         "{} nodes could be used one by one, but not {} of them together for {} CPUs", usable_nodes,
@@ -341,6 +365,10 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
       shared = shared || ask.name == "shard" || ask.name == "mps";
     }
   }
+  if (request.gres_flags.one_task_per_sharing) {
+    return fail(Code::unsupported, "--gres-flags=one-task-per-sharing is not supported by berth",
+                "ask for whole GPUs (--gpus-per-task=1) where tasks must not share one");
+  }
   for (const std::string& name : typed) {
     if (!untyped.contains(name)) continue;
     return std::unexpected(allocation_error(
@@ -411,7 +439,7 @@ Error allocation_error(Command command, Code code, std::string hint, std::string
 StaticFault static_fault(const Ask& ask, const Node& node) {
   if (ask.min_cpus_per_node > node.cpus()) return StaticFault::cpus;
   if (ask.memory_counts && ask.memory && ask.memory->per != request::MemoryPer::gpu &&
-      ask.memory->mb > node.usable_memory_mb()) {
+      ask.memory->mb > ask.memory_limit(node)) {
     return StaticFault::memory;
   }
   if (ask.sockets_per_node.value_or(0) > node.sockets ||

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <numeric>
 #include <span>
 
@@ -61,6 +62,20 @@ class OfferBook {
   Offer none_;  // stands for every node that cannot be used
 };
 
+/// By weight; then, where a partition wants it, by the free share of the cores.
+std::vector<NodeIndex> emptiest_first(const SelectInput& in, std::vector<NodeIndex> nodes) {
+  const auto key = [&](NodeIndex n) {
+    const cluster::Node& node = in.cluster.nodes[n];
+    const std::uint64_t used = in.ask.least_loaded ? in.usage.at(n).cores.count() : 0;
+    return std::pair(node.weight, used * 1000000 / node.cores());
+  };
+  if (!std::ranges::is_sorted(nodes, {}, key)) {
+    std::sort(nodes.begin(), nodes.end(),
+              [&](NodeIndex a, NodeIndex b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
+  }
+  return nodes;
+}
+
 /// One attempt to gather nodes with a fixed set of candidates and one pass.
 class Gathering {
  public:
@@ -94,6 +109,8 @@ class Gathering {
       restart_book();
       if (ask_.spread) {
         take_spread();
+      } else if (ask_.least_loaded) {
+        take_least_loaded();
       } else {
         take_runs();
       }
@@ -102,9 +119,6 @@ class Gathering {
     std::ranges::sort(taken_, {}, &Taken::node);
     return std::move(taken_);
   }
-
-  /// The offers as seen after the required nodes; for the choice of which candidate to drop.
-  const Offer& offer_of(NodeIndex node) { return book_.of(node); }
 
  private:
   [[nodiscard]] bool devices_gathered() const {
@@ -211,19 +225,61 @@ class Gathering {
   void take_runs() {
     RunTable table = find_runs(in_.cluster, candidates_, in_.required, ask_.contiguous,
                                [&](NodeIndex n) -> const Offer& { return book_.of(n); });
+    if (ask_.contiguous) {
+      take_window(table);
+      return;
+    }
     while (!table.runs.empty() && !satisfied() && nodes_left_ > 0) {
       const std::size_t best = best_run(table.runs, current_need());
       const Run run = table.runs[best];
       table.runs.erase(table.runs.begin() + static_cast<std::ptrdiff_t>(best));
-      if (ask_.contiguous && !can_hold_all(run)) continue;
       take_from(run, table.nodes_of(run));
-      if (ask_.contiguous) return;
     }
   }
 
-  [[nodiscard]] bool can_hold_all(const Run& run) const {
-    const std::int64_t least = std::max<std::int64_t>(min_missing_, 1);
-    return run.cpus >= wanted_cpus_ && static_cast<std::int64_t>(run.count) >= least;
+  /// --contiguous: the first neighbours, in the best run that has them, that hold the whole job.
+  void take_window(RunTable& table) {
+    while (!table.runs.empty()) {
+      const std::size_t best = best_run(table.runs, current_need());
+      const Run run = table.runs[best];
+      table.runs.erase(table.runs.begin() + static_cast<std::ptrdiff_t>(best));
+      const std::span<const NodeIndex> nodes = table.nodes_of(run);
+      for (std::int64_t wanted :
+           {std::max<std::int64_t>(wanted_nodes_, 1), std::max<std::int64_t>(min_missing_, 1)}) {
+        for (std::size_t first = 0; first < nodes.size(); ++first) {
+          const std::size_t count = window_from(nodes.subspan(first), wanted);
+          if (count == 0 || !touches_required(nodes.subspan(first, count))) continue;
+          for (NodeIndex node : nodes.subspan(first, count)) take(node, book_.of(node));
+          return;
+        }
+      }
+    }
+  }
+
+  /// How many nodes from the first on hold what is missing; 0 when they do not.
+  std::size_t window_from(std::span<const NodeIndex> nodes, std::int64_t wanted) {
+    const Need need = current_need();
+    std::int64_t cpus = 0;
+    SmallVector<std::uint64_t, 2> devices(need.devices.size());
+    for (std::size_t n = 0; n < nodes.size() && static_cast<std::int64_t>(n) < nodes_left_; ++n) {
+      const Offer& offer = book_.of(nodes[n]);
+      cpus += offer.cpus;
+      bool enough = cpus >= need.cpus && static_cast<std::int64_t>(n) + 1 >= wanted;
+      for (std::size_t d = 0; d < devices.size(); ++d) {
+        devices[d] += offer.devices[d];
+        enough = enough && devices[d] >= need.devices[d];
+      }
+      if (enough) return n + 1;
+    }
+    return 0;
+  }
+
+  /// Whether the window and the required nodes lie side by side.
+  [[nodiscard]] bool touches_required(std::span<const NodeIndex> window) const {
+    std::vector<NodeIndex> all(window.begin(), window.end());
+    all.insert(all.end(), in_.required.begin(), in_.required.end());
+    std::ranges::sort(all);
+    return all.back() - all.front() + 1 == all.size();
   }
 
   [[nodiscard]] Need current_need() const {
@@ -275,6 +331,17 @@ class Gathering {
     if (!best) return false;
     take(*best, book_.of(*best));
     return true;
+  }
+
+  /// LLN: by weight, then the nodes with the largest free share of their cores.
+  void take_least_loaded() {
+    for (NodeIndex node : emptiest_first(in_, candidates_)) {
+      if (satisfied() || nodes_left_ <= 0) return;
+      if (std::ranges::binary_search(in_.required, node)) continue;
+      const Offer& offer = book_.of(node);
+      if (!offer.usable() || (nodes_left_ == 1 && offer.cpus < wanted_cpus_)) continue;
+      take(node, offer);
+    }
   }
 
   /// --spread-job: as many nodes as wanted with one task's CPUs each, then further rounds.
@@ -332,10 +399,9 @@ class Gathering {
 
 /// At most one node: the first that offers everything, by weight and index.
 std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass) {
-  std::vector<NodeIndex> order = in.required.empty() ? in.candidates : in.required;
   if (in.required.size() > 1) return std::nullopt;
-  const auto weight = [&](NodeIndex n) { return in.cluster.nodes[n].weight; };
-  if (!std::ranges::is_sorted(order, {}, weight)) std::ranges::stable_sort(order, {}, weight);
+  const std::vector<NodeIndex> order =
+      emptiest_first(in, in.required.empty() ? in.candidates : in.required);
   OfferBook book(in, pass);
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
   for (NodeIndex node : order) {
@@ -366,34 +432,25 @@ std::vector<Taken> offers_of(const SelectInput& in, const std::vector<NodeIndex>
   return out;
 }
 
-/// Drops the weakest candidates; on large clusters several at once, so that the number of attempts
-/// stays small.
-void drop_weakest(const SelectInput& in, std::vector<NodeIndex>& candidates) {
-  OfferBook book(in, Pass::any);
-  book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
-  const auto worth = [&](NodeIndex node) -> std::uint64_t {
-    const Offer& offer = book.of(node);
-    if (!offer.usable()) return 0;
+/// The candidates that may be dropped, weakest first: fewest CPUs (times GPUs for GPU jobs), then
+/// lowest index.
+std::vector<NodeIndex> weakest_first(const SelectInput& in, const std::vector<Taken>& offers) {
+  std::map<NodeIndex, std::uint64_t> worth;
+  for (const Taken& node : offers) {
     std::uint64_t gpus = 0;
-    for (std::size_t i = 0; i < offer.devices.size(); ++i) {
-      if (in.ask.devices[i].is_gpu()) gpus += offer.devices[i];
+    for (std::size_t i = 0; i < node.devices.size(); ++i) {
+      if (in.ask.devices[i].is_gpu()) gpus += node.devices[i];
     }
-    return offer.cpus * (in.ask.wants_gpu() ? gpus : 1);
-  };
-  for (std::size_t n = std::max<std::size_t>(candidates.size() / 256, 1); n > 0; --n) {
-    auto weakest = candidates.end();
-    std::uint64_t least = 0;
-    for (auto at = candidates.begin(); at != candidates.end(); ++at) {
-      if (std::ranges::binary_search(in.required, *at)) continue;
-      const std::uint64_t value = worth(*at);
-      if (weakest == candidates.end() || value < least) {
-        weakest = at;
-        least = value;
-      }
-    }
-    if (weakest == candidates.end()) return;
-    candidates.erase(weakest);
+    worth[node.node] = node.cpus * (in.ask.wants_gpu() ? gpus : 1);
   }
+  std::vector<NodeIndex> out;
+  for (NodeIndex node : in.candidates) {
+    if (!std::ranges::binary_search(in.required, node)) out.push_back(node);
+  }
+  std::sort(out.begin(), out.end(), [&](NodeIndex a, NodeIndex b) {
+    return worth[a] != worth[b] ? worth[a] < worth[b] : a < b;
+  });
+  return out;
 }
 
 std::optional<std::vector<Taken>> gather(const SelectInput& in,
@@ -413,11 +470,17 @@ std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
   if (auto taken = gather(in, in.candidates)) return taken;
   const std::vector<Taken> offers = offers_of(in, in.candidates);
   if (!could_hold(in.ask, offers)) return std::nullopt;
+  // Without the weakest nodes the gathering may come out better. On large clusters several go at
+  // once, so that the number of attempts stays small.
   std::vector<NodeIndex> candidates = in.candidates;
-  while (in.ask.max_nodes && *in.ask.max_nodes < candidates.size()) {
-    const std::size_t before = candidates.size();
-    drop_weakest(in, candidates);
-    if (candidates.size() == before || candidates.size() < in.ask.min_nodes) break;
+  const std::vector<NodeIndex> order = weakest_first(in, offers);
+  const std::size_t at_once = std::max<std::size_t>(candidates.size() / 256, 1);
+  for (std::size_t at = 0; at < order.size() && in.ask.max_nodes; at += at_once) {
+    if (*in.ask.max_nodes >= candidates.size()) break;
+    for (std::size_t i = at; i < std::min(at + at_once, order.size()); ++i) {
+      std::erase(candidates, order[i]);
+    }
+    if (candidates.size() < in.ask.min_nodes) break;
     if (auto taken = gather(in, candidates)) return taken;
   }
   return find_set(in.ask, offers, in.required);

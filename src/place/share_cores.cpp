@@ -29,7 +29,7 @@ class CoreTaker {
     return n;
   }
 
-  /// One core from each socket in turn until `count` are taken; sockets in `avoid` are left out.
+  /// One core from each socket in turn until `count` are taken, at most cap[s] from socket s.
   void in_turn(std::uint64_t count, const std::vector<std::uint64_t>& cap) {
     std::vector<std::uint64_t> used(sockets(), 0);
     for (bool gave = true; count > 0 && gave;) {
@@ -74,11 +74,18 @@ void take_block(CoreTaker& taker, std::uint64_t count) {
 }
 
 /// Whole tasks socket by socket, then what is left over in turn.
-void take_by_task(CoreTaker& taker, std::uint64_t count, std::uint64_t tasks, std::uint64_t c,
-                  std::uint64_t threads) {
+void take_by_task(CoreTaker& taker, const cluster::Node& node, const Ask& ask, std::uint64_t count,
+                  std::uint64_t tasks) {
+  const std::uint64_t threads = ask.usable_threads(node);
+  const std::uint64_t c = ask.cpus_per_task;
+  const bool cores_alone = ask.per_core_tasks == 1U && c > threads;  // no core is shared by tasks
+  const std::uint64_t cores_per_task = (c + threads - 1) / threads;
   for (std::uint32_t s = 0; s < taker.sockets() && tasks > 0 && count > 0; ++s) {
-    const std::uint64_t fit = std::min(tasks, taker.left(s) * threads / c);
-    count -= taker.take(s, std::min(count, (fit * c + threads - 1) / threads));
+    const std::uint64_t room =
+        cores_alone ? taker.left(s) / cores_per_task : taker.left(s) * threads / c;
+    const auto fit = static_cast<std::uint32_t>(std::min(tasks, room));
+    const std::uint64_t cores = ask.cores_for(node, fit, fit * ask.cpus_per_task);
+    count -= taker.take(s, std::min(count, cores));
     tasks -= fit;
   }
   taker.in_turn(count, std::vector<std::uint64_t>(taker.sockets(), kNoCap));
@@ -112,7 +119,7 @@ Bits choose_cores(const cluster::Node& node, const Ask& ask, const Bits& allowed
     const std::uint64_t cpus = std::uint64_t{*ask.per_socket_tasks} * ask.cpus_per_task;
     take_per_socket(taker, count, (cpus + threads - 1) / threads);
   } else if (ask.cpus_per_task > 1) {
-    take_by_task(taker, count, tasks, ask.cpus_per_task, threads);
+    take_by_task(taker, node, ask, count, tasks);
   } else {
     taker.in_turn(count, std::vector<std::uint64_t>(node.sockets, kNoCap));
   }

@@ -178,7 +178,8 @@ class DeviceChoice {
     if (want_.per_node > 0) {
       return pick_proportional(picker, node, used, want_.per_node, true) == want_.per_node;
     }
-    if (want_.per_socket > 0) return pick_per_socket(picker, node, used, gres, share);
+    if (want_.per_socket > 0)
+      return pick_per_socket(picker, node, usage_.at(shares_[i].node), used, gres, share);
     if (want_.per_task > 0) return pick_per_task(picker, i, used);
     pick_job_part(picker, i, used, gres, share);
     return true;
@@ -204,8 +205,8 @@ class DeviceChoice {
     return got;
   }
 
-  bool pick_per_socket(Picker& picker, const Node& node, UsedSockets used, const Gres& gres,
-                       const GresShare& share) {
+  bool pick_per_socket(Picker& picker, const Node& node, const NodeUsage& usage, UsedSockets used,
+                       const Gres& gres, const GresShare& share) {
     std::uint32_t sockets = 0;
     for (std::uint64_t cores : used.cores) sockets += cores > 0 ? 1 : 0;
     // More sockets asked for than the cores use: others with enough free devices count too.
@@ -215,7 +216,8 @@ class DeviceChoice {
       std::uint64_t free = 0;
       for (std::size_t d = 0; d < gres.devices.size(); ++d) {
         if (!want_.type.empty() && gres.devices[d].type != want_.type) continue;
-        if (gres.devices[d].near(s) && share.units[d] == 0) ++free;
+        if (gres.devices[d].near(s) && share.units[d] == 0)
+          free += free_units(node, usage, gres, d);
       }
       if (free < want_.per_socket) continue;
       used.cores[s] = 1;
@@ -306,6 +308,21 @@ class DeviceChoice {
     return worst;
   }
 
+  /// How many more devices the free memory of a node pays for (--mem-per-gpu).
+  [[nodiscard]] std::uint64_t paid_for(std::size_t i) const {
+    if (!ask_.memory_counts || !ask_.memory || ask_.memory->per != request::MemoryPer::gpu) {
+      return ~std::uint64_t{0};
+    }
+    const Node& node = node_of(i);
+    const std::uint64_t all = node.usable_memory_mb();
+    const std::uint64_t free = std::min(all - std::min(all, usage_.at(shares_[i].node).memory_mb),
+                                        ask_.memory_limit(node));
+    const GresShare* held = shares_[i].find(want_.name);
+    const std::uint64_t have = held == nullptr ? 0 : held->total();
+    const std::uint64_t most = free / std::max<std::uint64_t>(ask_.memory->mb, 1);
+    return most - std::min(most, have);
+  }
+
   /// What the parts left over is picked node by node, socket by socket.
   void pick_missing() {
     for (std::size_t i = 0; i < shares_.size() && total_ < want_.per_job; ++i) {
@@ -313,8 +330,12 @@ class DeviceChoice {
       const Gres* gres = node.find_gres(want_.name);
       if (gres == nullptr) continue;
       Picker picker(node, usage_.at(shares_[i].node), *gres, want_, share_of(i, *gres));
-      for (std::uint32_t s = 0; s < node.sockets && total_ < want_.per_job; ++s) {
-        total_ += picker.pick(want_.per_job - total_, [&](const Device& d) { return d.near(s); });
+      std::uint64_t room = paid_for(i);
+      for (std::uint32_t s = 0; s < node.sockets && total_ < want_.per_job && room > 0; ++s) {
+        const std::uint64_t got = picker.pick(std::min(want_.per_job - total_, room),
+                                              [&](const Device& d) { return d.near(s); });
+        total_ += got;
+        room -= got;
       }
     }
   }

@@ -157,7 +157,7 @@ class Derivation {
                         gpus_.task, (gpus_.job / gpus_.task + 1) * gpus_.task));
       }
       const std::uint64_t tasks = gpus_.job / gpus_.task;
-      if (c_.tasks && r_.ntasks && tasks != *c_.tasks) {
+      if (c_.tasks && (r_.ntasks || fixed_nodes()) && tasks != *c_.tasks) {
         return invalid_spec(
             "Based on --gpus and --gpus-per-task number of requested tasks differ from "
             "-n/--ntasks.",
