@@ -283,17 +283,24 @@ class Explainer {
 
   /// torchrun under srun: each task starts its own workers.
   void count_processes(Step& step, const std::vector<std::string>& argv) const {
-    const script::Launch inner = script::recognise(argv);
-    const bool known = inner.launcher == Launcher::torchrun ||
-                       inner.launcher == Launcher::torch_distributed ||
-                       lint::read_torch(argv).has_value();
-    if (!known || step.tasks.empty()) return;
+    const std::vector<std::string> program = lint::bare_program(argv);
+    const Launcher inner = script::recognise(program).launcher;
+    if (step.tasks.empty()) return;
+    if (inner == Launcher::accelerate && !accelerate_processes(program)) {
+      step.notes.emplace_back(
+          "how many processes accelerate starts in each task depends on its configuration file");
+      return;
+    }
+    const auto each = [&](const Task& task) -> std::uint32_t {
+      return inner == Launcher::accelerate ? *accelerate_processes(program)
+                                           : local_processes(program, task.gpus.count());
+    };
+    if (inner != Launcher::accelerate && !lint::read_torch(argv)) return;
     std::uint64_t all = 0;
-    for (const Task& task : step.tasks) all += local_processes(argv, task.gpus.count());
+    for (const Task& task : step.tasks) all += each(task);
     step.processes = all;
     step.notes.push_back(fmt::format("{} start {} ({} in each)", counted(step.tasks.size(), "task"),
-                                     counted(all, "process"),
-                                     local_processes(argv, step.tasks.front().gpus.count())));
+                                     counted(all, "process"), each(step.tasks.front())));
   }
 
   void add_step(const Run& run) {
@@ -370,7 +377,13 @@ class Explainer {
       return;
     }
     lister_.list_local(step, like, local_processes(words, like.gpus.count()));
-    if (job.allocation.nodes.size() > 1) {
+    const bool by_ssh =
+        command.launcher == Launcher::deepspeed && lint::deepspeed_reaches_hosts(words);
+    if (by_ssh) {
+      step.notes.push_back(fmt::format(
+          "deepspeed starts processes by ssh on every host it is told of; those of {} are listed",
+          like.node));
+    } else if (job.allocation.nodes.size() > 1) {
       step.notes.push_back(fmt::format("it runs on {} only, 1 of the {} nodes of the job",
                                        like.node, job.allocation.nodes.size()));
     }

@@ -219,6 +219,48 @@ TEST_F(Explain, TorchrunUnderSrunMultiplies) {
   EXPECT_EQ(e.steps[0].processes, 32u);
 }
 
+TEST_F(Explain, AccelerateUnderSrun) {
+  const char* job = "#SBATCH -N2 --ntasks-per-node=1 --gpus-per-node=4 -c8 -t 10";
+  const Explanation told =
+      script(job, "srun accelerate launch --num_machines 2 --num_processes 8 t.py");
+  EXPECT_EQ(told.steps[0].processes, 8u);
+  const Explanation unknown = script(job, "srun accelerate launch t.py");
+  EXPECT_FALSE(unknown.steps[0].processes);
+  EXPECT_THAT(unknown.steps[0].notes, ElementsAre(HasSubstr("configuration file")));
+}
+
+TEST_F(Explain, DeepspeedReachesTheHostsItIsToldOf) {
+  const char* job = "#SBATCH -N2 --ntasks-per-node=1 --gpus-per-node=4 -c8 -t 10";
+  const Explanation told = script(job, "deepspeed --hostfile=hosts t.py");
+  EXPECT_THAT(told.steps[0].notes, ElementsAre(HasSubstr("by ssh")));
+  const Explanation alone = script(job, "deepspeed t.py");
+  EXPECT_THAT(alone.steps[0].notes, ElementsAre(HasSubstr("gpu1 only")));
+}
+
+TEST_F(Explain, HiddenLaunchersAreNamed) {
+  const char* job = "#SBATCH -n4 -t 10";
+  EXPECT_THAT(script(job, "parallel -j4 'srun -n1 app {}' ::: 1 2").notes,
+              testing::Contains("line 3: srun inside parallel is not followed"));
+  EXPECT_THAT(script(job, "xargs -n1 srun app < list").notes,
+              testing::Contains("line 3: srun inside xargs is not followed"));
+  EXPECT_THAT(script(job, "singularity exec i.sif srun app").notes,
+              testing::Contains("line 3: srun inside singularity is not followed"));
+  EXPECT_THAT(script(job, "xargs echo < list").notes, IsEmpty());
+}
+
+TEST_F(Explain, PartlyReadScriptsSaySo) {
+  const Explanation e = script("#SBATCH -n1 -t 10", "echo a\nif true; then\n");
+  EXPECT_TRUE(e.script_truncated);
+  EXPECT_THAT(render_text(e, {}), HasSubstr("no launcher line found in the part of the script"));
+  EXPECT_THAT(render_text(script("#SBATCH -n1 -t 10", "echo a\n"), {}),
+              HasSubstr("no launcher line found: "));
+}
+
+TEST_F(Explain, TwoGpusAreBoth) {
+  const Explanation e = script("#SBATCH -n2 -N1 --gres=gpu:2 -t 10", "srun a");
+  EXPECT_THAT(e.asks, ElementsAre(HasSubstr("every task sees both")));
+}
+
 TEST_F(Explain, WhatIsInsideAnIfIsUncertain) {
   const Explanation e =
       script("#SBATCH -n4 -t 10", "if [ -f x ]; then srun -n9 a; else srun b; fi\nsrun c");

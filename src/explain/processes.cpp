@@ -84,6 +84,13 @@ MpiLayout mpi_layout(std::span<const std::string> words, const std::vector<std::
   return layout;
 }
 
+std::optional<std::uint32_t> accelerate_processes(std::span<const std::string> words) {
+  const auto all = option(words, "--num_processes");
+  if (!all) return std::nullopt;
+  return std::max<std::uint32_t>(1,
+                                 *all / std::max(1U, option(words, "--num_machines").value_or(1)));
+}
+
 std::uint32_t local_processes(std::span<const std::string> words, std::size_t gpus) {
   const auto visible = static_cast<std::uint32_t>(std::clamp<std::size_t>(gpus, 1, kMaxProcesses));
   std::uint32_t count = 1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,5 +25,9 @@ MpiLayout mpi_layout(std::span<const std::string> words, const std::vector<std::
 /// Processes that torchrun, deepspeed, accelerate or python -m torch.distributed.* starts where it
 /// sees so many GPUs.
 std::uint32_t local_processes(std::span<const std::string> words, std::size_t gpus);
+
+/// Processes that one `accelerate launch` starts, by --num_processes and --num_machines; nullopt:
+/// only its configuration file knows.
+std::optional<std::uint32_t> accelerate_processes(std::span<const std::string> words);
 
 }  // namespace berth::explain

@@ -135,7 +135,8 @@ void add_binding(std::vector<std::string>& parts, const Request& request,
   }
   if (!each && request::total_of(request.gres_per_node, "gpu") == 1) each = 1;
   if (each && *each == 1) return;  // nothing to choose
-  parts.push_back(each && *each > 0
+  parts.push_back(each == 2 ? std::string("no binding: every task sees both")
+                  : each && *each > 0
                       ? fmt::format("no binding: every task sees all {}", *each)
                       : std::string("no binding: every task sees all GPUs of its node"));
 }

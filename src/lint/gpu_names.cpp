@@ -166,11 +166,13 @@ void find_unknown_type(const Facts& facts, Report& report) {
       if (const std::size_t at = option.rfind(ask.type); at != std::string::npos) {
         const bool colon = meant.empty() && at + ask.type.size() < option.size();
         option.replace(at, ask.type.size() + (colon ? 1 : 0), meant);
+        if (option.ends_with(':')) option.pop_back();
+        if (option.ends_with('=')) option.clear();
       }
       report.add(line_of(*job.request, opt),
                  fmt::format("{}: no node has GPUs of type {}, so the job is refused. {}", wrong,
                              ask.type, known_types(facts)),
-                 facts.as_directive(option));
+                 option.empty() ? "" : facts.as_directive(option));
     });
   }
 }

@@ -53,6 +53,44 @@ void read_torch_options(std::span<const std::string> words, TorchLaunch& launch)
     launch.program.assign(words.begin() + static_cast<std::ptrdiff_t>(at), words.end());
 }
 
+/// A program that runs another one: a container, an environment, a profiler.
+struct Wrapper {
+  std::string_view name;
+  std::string_view command;     // its subcommand
+  std::string_view with_value;  // short options that take the next word
+  std::size_t operands;         // words before the program: the image
+};
+
+constexpr std::array<Wrapper, 6> kWrappers = {{
+    {"singularity", "exec", "BHSWo", 1},
+    {"singularity", "run", "BHSWo", 1},
+    {"apptainer", "exec", "BHSWo", 1},
+    {"apptainer", "run", "BHSWo", 1},
+    {"conda", "run", "np", 0},
+    {"nsys", "profile", "bcdefgostwxy", 0},
+}};
+
+/// Where the program begins that a wrapper at the start of `words` runs; 0: there is none.
+std::size_t wrapped_at(std::span<const std::string> words) {
+  constexpr std::array<std::string_view, 14> kWithValue = {
+      "--bind",    "--env",  "--env-file", "--home", "--pwd",    "--workdir", "--overlay",
+      "--scratch", "--name", "--prefix",   "--cwd",  "--output", "--trace",   "--sample"};
+  if (words.size() < 3) return 0;
+  const auto* wrapper = std::ranges::find_if(kWrappers, [&](const Wrapper& each) {
+    return each.name == script::base_name(words[0]) && each.command == words[1];
+  });
+  if (wrapper == kWrappers.end()) return 0;
+  std::size_t at = 2;
+  for (; at < words.size() && words[at].starts_with('-'); ++at) {
+    const std::string& word = words[at];
+    const bool is_short =
+        word.size() == 2 && wrapper->with_value.find(word[1]) != std::string::npos;
+    if (is_short || std::ranges::find(kWithValue, word) != kWithValue.end()) ++at;
+  }
+  at += wrapper->operands;
+  return at < words.size() ? at : 0;
+}
+
 }  // namespace
 
 bool is_python(std::string_view program) {
@@ -60,8 +98,19 @@ bool is_python(std::string_view program) {
   return name == "python" || name == "python3" || name.starts_with("python3.");
 }
 
+bool deepspeed_reaches_hosts(std::span<const std::string> words) {
+  return std::ranges::any_of(words, [](const std::string& word) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    return name == "--hostfile" || name == "-H" || name == "--num_nodes";
+  });
+}
+
 std::vector<std::string> bare_program(std::span<const std::string> words) {
   words = words.subspan(std::min(script::recognise(words).at, words.size()));
+  for (std::size_t inner = 0; (inner = wrapped_at(words)) > 0;) {
+    words = words.subspan(inner);
+    words = words.subspan(std::min(script::recognise(words).at, words.size()));
+  }
   if (words.empty()) return {};
   const std::string_view shell = script::base_name(words.front());
   const bool is_shell = shell == "bash" || shell == "sh" || shell == "zsh";

@@ -23,13 +23,17 @@ struct TorchLaunch {
   [[nodiscard]] std::uint32_t processes(std::size_t gpus_seen) const;
 };
 
-/// Looks through `env X=y`, `bash -c "…"`, `time`, `nice`; nullopt: no such launcher.
+/// Looks through `env X=y`, `bash -c "…"`, `time`, `nice`, `singularity exec`, `conda run`,
+/// `nsys profile`; nullopt: no such launcher.
 std::optional<TorchLaunch> read_torch(std::span<const std::string> words);
 
-/// The program that runs in the end, without env, time, nice, bash -c.
+/// The program that runs in the end, without env, time, nice, bash -c, containers and profilers.
 std::vector<std::string> bare_program(std::span<const std::string> words);
 
 bool is_python(std::string_view program);
+
+/// deepspeed that is told of other hosts, which it reaches by ssh: --hostfile, --num_nodes.
+bool deepspeed_reaches_hosts(std::span<const std::string> words);
 
 /// -n, -np, -c, --np of mpirun, mpiexec.
 std::optional<std::uint32_t> mpirun_processes(std::span<const std::string> words);

@@ -67,5 +67,20 @@ TEST(Launch, Mpirun) {
   EXPECT_TRUE(mpirun_program(words("mpirun -np")).empty());
 }
 
+TEST(Launch, LooksThroughContainersAndProfilers) {
+  for (const char* line :
+       {"singularity exec --nv -B /data image.sif torchrun --nproc-per-node=4 a.py",
+        "apptainer run --nv image.sif torchrun --nproc-per-node=4 a.py",
+        "conda run -n torch torchrun --nproc-per-node=4 a.py",
+        "nsys profile -o report --trace=cuda torchrun --nproc-per-node=4 a.py",
+        "env A=1 singularity exec i.sif nsys profile torchrun --nproc-per-node=4 a.py"}) {
+    const auto torch = read_torch(words(line));
+    ASSERT_TRUE(torch) << line;
+    EXPECT_EQ(torch->per_node, 4U) << line;
+  }
+  EXPECT_FALSE(read_torch(words("singularity exec image.sif")));
+  EXPECT_FALSE(read_torch(words("singularity pull torchrun a b")));
+}
+
 }  // namespace
 }  // namespace berth::lint

@@ -46,11 +46,13 @@ void find_launcher_on_first_node(const Facts& facts, Report& report) {
     if (step.command == nullptr || job == nullptr || job->nodes() < 2) continue;
     const Launcher launcher = step.command->launcher;
     if (launcher != Launcher::torchrun && launcher != Launcher::torch_distributed &&
-        launcher != Launcher::accelerate) {
+        launcher != Launcher::accelerate && launcher != Launcher::deepspeed) {
       continue;
     }
+    const bool deepspeed = launcher == Launcher::deepspeed;
+    if (deepspeed && deepspeed_reaches_hosts(step.command->words)) continue;
     const auto torch = read_torch(step.command->words);
-    const std::string name = torch ? torch->name : "accelerate launch";
+    const std::string name = torch ? torch->name : deepspeed ? "deepspeed" : "accelerate launch";
     const std::size_t others = job->nodes() - 1;
     std::string text = fmt::format("{} without srun runs on the first node only{}", name,
                                    job->placed() ? " (" + facts.node_name(*job, 0) + ")" : "");
@@ -67,8 +69,11 @@ void find_launcher_on_first_node(const Facts& facts, Report& report) {
     }
     report.add(line_of(step), std::move(text),
                torch ? torchrun_everywhere(*job, *torch)
-                     : fmt::format("{} bash -c 'accelerate launch --machine_rank $SLURM_NODEID …'",
-                                   srun_once_a_node(*job)));
+               : deepspeed
+                   ? "scontrol show hostnames | sed \"s/$/ slots=$SLURM_GPUS_ON_NODE/\" > hosts\n"
+                     "deepspeed --hostfile=hosts …"
+                   : fmt::format("{} bash -c 'accelerate launch --machine_rank $SLURM_NODEID …'",
+                                 srun_once_a_node(*job)));
   }
 }
 

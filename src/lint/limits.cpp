@@ -44,7 +44,11 @@ void find_long_time(const Facts& facts, Report& report) {
 }
 
 void find_no_time(const Facts& facts, Report& report) {
-  for (const Job& job : facts.jobs) {
+  for (std::size_t i = 0; i < facts.jobs.size(); ++i) {
+    const Job& job = facts.jobs[i];
+    const std::string what = facts.jobs.size() > 1
+                                 ? fmt::format("No --time for component {}: it", i)
+                                 : "No --time: the job";
     const auto partitions = facts.partitions(*job.request);
     if (job.request->time_limit || partitions.empty() ||
         job.request->command != request::Command::sbatch) {
@@ -54,11 +58,11 @@ void find_no_time(const Facts& facts, Report& report) {
     const auto given = partition.default_time_minutes ? partition.default_time_minutes
                                                       : partition.max_time_minutes;
     report.add(0,
-               given ? fmt::format("No --time: the job is ended after {}, the default of partition "
-                                   "{}.",
+               given ? fmt::format("{} is ended after {}, the default of partition {}.", what,
                                    text::format_minutes(given), partition.name)
-                     : "No --time: the job has no limit, so it cannot start early in a gap before "
-                       "larger jobs, and a hung one runs on.",
+                     : what +
+                           " has no limit, so it cannot start early in a gap before "
+                           "larger jobs, and a hung one runs on.",
                facts.as_directive("--time=04:00:00") + "      (your guess, and some more)");
   }
 }
@@ -203,6 +207,7 @@ void find_all_memory(const Facts& facts, Report& report) {
     const std::size_t have = share.gpus().count();
     if (gpu == nullptr || have == 0 || have >= gpu->devices.size()) continue;
     if (share.memory_mb < node.usable_memory_mb()) continue;
+    if (share.memory_mb <= 1) continue;  // its size is not configured: 1 MB stands for unknown
     const std::size_t left = gpu->devices.size() - have;
     report.add(0,
                fmt::format("No --mem: the job takes all {} of {}, so nobody can use its other {}.",

@@ -124,6 +124,8 @@ const std::vector<Case> kCases = {
     // Launchers
     {"B401", Level::warning, 3, "#SBATCH -N4 --gres=gpu:4\ntorchrun --nproc-per-node=4 a.py\n",
      "#SBATCH -N4 --gres=gpu:4\nsrun torchrun --nnodes=4 --nproc-per-node=4 a.py\n"},
+    {"B401", Level::warning, 3, "#SBATCH -N4 --gres=gpu:4\ndeepspeed a.py\n",
+     "#SBATCH -N4 --gres=gpu:4\ndeepspeed --hostfile=hosts a.py\n"},
     {"B402", Level::warning, 3, "#SBATCH -N2\npython a.py\n", "#SBATCH -N2\nsrun python a.py\n"},
     {"B403", Level::warning, 3,
      "#SBATCH -N2 --ntasks-per-node=4 --gres=gpu:4\nsrun torchrun --nproc-per-node=4 a.py\n",
@@ -253,6 +255,27 @@ TEST(Hints, NoDirectiveThatWouldBeRefused) {
   EXPECT_TRUE(says(told_here, "srun --gpus-per-task=2")) << told_here;
   EXPECT_FALSE(says(told_here, "#SBATCH")) << told_here;
   EXPECT_FALSE(says(told_here, "on each node")) << told_here;
+}
+
+TEST(Hints, UnknownTypeWithoutANearOne) {
+  const auto findings = Explained().sbatch(script("#SBATCH --gres=gpu:zzzzzz\n"));
+  ASSERT_NE(find(findings, "B102"), nullptr);
+  EXPECT_EQ(find(findings, "B102")->hint, "#SBATCH --gres=gpu");
+}
+
+TEST(Hints, MemoryKeepsTheGpusOfTheLine) {
+  const std::string told_here =
+      told(Explained().sbatch(script("#SBATCH -N1 -n4 --mem=8G --gres=gpu:4\n"
+                                     "srun --exact -n1 --gres=gpu:2 ./a &\n"
+                                     "srun --exact -n1 --gres=gpu:2 ./b &\nwait\n")),
+           "B505");
+  EXPECT_TRUE(says(told_here, "srun --exact -n1 --gres=gpu:2 --mem=4G")) << told_here;
+}
+
+TEST(Hints, TimeOfComponents) {
+  const auto findings =
+      Explained().sbatch(script("#SBATCH -n1 -t5\n#SBATCH hetjob\n#SBATCH -n1\nsrun ./a\n"));
+  EXPECT_TRUE(says(told(findings, "B605"), "No --time for component 1")) << codes(findings);
 }
 
 TEST(Hints, UnevenGpus) {

@@ -162,6 +162,10 @@ std::string own_share(const Facts& facts, const Job& job, const StepSeen& step,
             : by_job ? fmt::format(" --gpus={}", gpus)
                      : fmt::format(" --gres=gpu:{}", gpus);
   }
+  const auto own = gpu_option(*step.request);
+  if (!causes.gpus && own && step.request->given.on_command_line(*own)) {
+    srun += " " + spelled(*step.request, *own);
+  }
   if (causes.memory) {
     const std::size_t here = std::max<std::size_t>(1, (parts + job.nodes() - 1) / job.nodes());
     srun += fmt::format(" --mem={}",

@@ -371,6 +371,7 @@ void Reader::record(const Node& node, const std::vector<Field>& fields,
   command.arguments_at = launch.arguments;
   for (const auto& [name, value] : launch.assignments) command.assignments[name] = value;
   describe(command, fields);
+  if (command.launcher == Launcher::none) note_hidden_launcher(command);
   if (command.launcher != Launcher::none) {
     command.environment = variables_.changes();
     if (command.environment.get() != snapshot_) {
@@ -384,6 +385,24 @@ void Reader::record(const Node& node, const std::vector<Field>& fields,
   }
   out_.events.push_back({Event::Kind::run, out_.commands.size(), node.line, chain_, {}});
   out_.commands.push_back(std::move(command));
+}
+
+/// `parallel srun …`, `xargs srun …`: how often that runs, and how, only running it would tell.
+void Reader::note_hidden_launcher(const Command& command) {
+  constexpr std::array<std::string_view, 10> kRunners = {
+      "parallel", "xargs",  "singularity", "conda", "apptainer",
+      "docker",   "podman", "ssh",         "flock", "watch"};
+  if (command.launcher_at >= command.words.size()) return;
+  const std::string_view runner = base_name(command.words[command.launcher_at]);
+  if (std::find(kRunners.begin(), kRunners.end(), runner) == kRunners.end()) return;
+  for (std::size_t i = command.launcher_at + 1; i < command.words.size(); ++i) {
+    const std::string_view word = command.words[i];
+    const std::string first(word.substr(0, word.find(' ')));  // 'srun -n1 app {}' is one word
+    const Launcher launcher = recognise(std::span(&first, 1)).launcher;
+    if (launcher == Launcher::none) continue;
+    return note(command.line, std::string(launcher_name(launcher)) + " inside " +
+                                  std::string(runner) + " is not followed");
+  }
 }
 
 /// The output of a pipeline of commands whose output is known.

@@ -383,8 +383,9 @@ Reader::Status Reader::run_loop(const Node& node) {
     if (status == Status::failure) break;
     if (status != Status::success || constant || i >= kMaxIterations) {
       note(node.line, std::string(word) + " loop read once");
-      run_alternatives({&node.children[1]}, false,
-                       at_line(node.line) + ": inside a " + word + " loop");
+      run_alternatives(
+          {&node.children[1]}, false,
+          at_line(node.line) + (node.negated ? ": inside an " : ": inside a ") + word + " loop");
       break;
     }
     run(node.children[1]);

@@ -70,6 +70,7 @@ class Reader {
   void leave(const std::string& name, std::span<const Field> arguments);
   void record(const Node& node, const std::vector<Field>& fields,
               std::map<std::string, std::string> assignments);
+  void note_hidden_launcher(const Command& command);
   void describe(Command& command, const std::vector<Field>& fields) const;
   std::optional<std::string> substitute(std::string_view text, int line);
   std::optional<std::string> computed(const Node& node);
