@@ -121,6 +121,12 @@ std::string misspelling(const Facts& facts, Opt opt, const std::string& item) {
   return {};
 }
 
+/// A last piece of digits only, which did not fit a count.
+bool counts_too_many(std::string_view item) {
+  const std::string_view last = item.substr(item.find_last_of(":=") + 1);
+  return last.size() > 10 && last.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void find_misspelled(const Facts& facts, Report& report) {
   for (const Written& option : facts.written) {
     if (option.opt != Opt::gres && !is_gpu_count(option.opt)) continue;
@@ -128,7 +134,8 @@ void find_misspelled(const Facts& facts, Report& report) {
     std::string why;
     for (const std::string_view each : text::split(option.value, ',')) {
       const std::string item(each);
-      const std::string wrong = misspelling(facts, option.opt, item);
+      std::string wrong = misspelling(facts, option.opt, item);
+      if (!wrong.empty() && counts_too_many(item)) wrong = "has a count that is too large";
       right.push_back(wrong.empty() ? item : right_item(facts, option.opt, take_apart(item)));
       if (why.empty()) why = wrong;
     }

@@ -218,8 +218,30 @@ void find_shared(const Facts& facts, Report& report) {
   }
 }
 
+/// --gpu-bind=closest: tasks near the same GPUs see them in the same order.
+void find_same_closest(const Facts& facts, const StepSeen& step, Report& report) {
+  std::map<std::pair<cluster::NodeIndex, std::size_t>, std::vector<std::uint32_t>> by_first;
+  for (const place::TaskPlan& task : step.plan->tasks) {
+    if (!task.gpus.empty()) by_first[{task.node, task.gpus.next()}].push_back(task.rank);
+  }
+  for (const auto& [where, ranks] : by_first) {
+    if (ranks.size() < 2) continue;
+    return report.add(line_of(step),
+                      fmt::format("--gpu-bind=closest shows ranks {} on {} the same GPUs, with "
+                                  "GPU {} first. The program must choose, or they share it.",
+                                  listed(ranks), facts.node_name(where.first), where.second),
+                      "when it does not:   srun --gpu-bind=single:1 …");
+  }
+}
+
 void find_choice_left_to_program(const Facts& facts, Report& report) {
   for (const StepSeen& step : facts.input.steps) {
+    const bool closest = is_srun(step) && step.plan != nullptr && step.plan->gpu_bind &&
+                         step.plan->gpu_bind->kind == request::GpuBindKind::closest;
+    if (closest) {
+      find_same_closest(facts, step, report);
+      continue;
+    }
     auto nodes = unbound_ranks(facts, step);
     std::erase_if(nodes, [](const auto& n) {
       return n.ranks.size() != n.gpus.count() || n.gpus.count() < 2;

@@ -74,6 +74,9 @@ const std::vector<Case> kCases = {
      "srun --gpu-bind=mask_gpu:0x3,0xc ./app\n"},
     {"B106", Level::note, 3, "#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4\nsrun ./solver\n",
      "#SBATCH -N1 --ntasks-per-node=4 --gres=gpu:4\nsrun --gpu-bind=single:1 ./solver\n"},
+    {"B106", Level::note, 3,
+     "#SBATCH -p ml -N1 -n4 --gres=gpu:4\nsrun --gpu-bind=closest ./solver\n",
+     "#SBATCH -p ml -N1 -n4 --gres=gpu:4\nsrun --gpu-bind=single:1 ./solver\n"},
     {"B107", Level::warning, 3, "#SBATCH -n4 --gpus-per-task=1\nmpirun -np 4 ./app\n",
      "#SBATCH -n4 --gpus-per-task=1\nsrun --mpi=pmix ./app\n"},
     {"B108", Level::warning, 3, "#SBATCH --nodes=2\n#SBATCH --gpus=4\n",
@@ -276,6 +279,11 @@ TEST(Hints, TimeOfComponents) {
   const auto findings =
       Explained().sbatch(script("#SBATCH -n1 -t5\n#SBATCH hetjob\n#SBATCH -n1\nsrun ./a\n"));
   EXPECT_TRUE(says(told(findings, "B605"), "No --time for component 1")) << codes(findings);
+}
+
+TEST(Hints, CountsTooLarge) {
+  const auto findings = Explained().sbatch(script("#SBATCH --gres=gpu:99999999999999999999\n"));
+  EXPECT_TRUE(says(told(findings, "B101"), "has a count that is too large")) << codes(findings);
 }
 
 TEST(Hints, UnevenGpus) {

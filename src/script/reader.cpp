@@ -197,7 +197,8 @@ void Reader::run_alternatives(const std::vector<const Node*>& nodes, bool comple
                               std::string why) {
   using Ended = std::map<std::string, std::optional<Value>>;
   std::vector<Ended> ends;
-  reasons_.push_back(std::move(why));
+  const bool certain = why.empty();
+  if (!certain) reasons_.push_back(std::move(why));
   bool all_leave = complete;
   Flow last = Flow::on;
   for (const Node* node : nodes) {
@@ -212,7 +213,7 @@ void Reader::run_alternatives(const std::vector<const Node*>& nodes, bool comple
     flow_ = Flow::on;
     expander_.arguments = arguments;
   }
-  reasons_.pop_back();
+  if (!certain) reasons_.pop_back();
   if (all_leave) flow_ = last;
 
   std::map<std::string, std::size_t> changed;
@@ -383,9 +384,11 @@ Reader::Status Reader::run_loop(const Node& node) {
     if (status == Status::failure) break;
     if (status != Status::success || constant || i >= kMaxIterations) {
       note(node.line, std::string(word) + " loop read once");
-      run_alternatives(
-          {&node.children[1]}, false,
-          at_line(node.line) + (node.negated ? ": inside an " : ": inside a ") + word + " loop");
+      const bool runs = constant && status == Status::success;  // `while true` begins, for certain
+      run_alternatives({&node.children[1]}, false,
+                       runs ? std::string()
+                            : at_line(node.line) + (node.negated ? ": inside an " : ": inside a ") +
+                                  word + " loop");
       break;
     }
     run(node.children[1]);

@@ -49,7 +49,7 @@ class Reader {
   Status call(const Node& function, std::vector<std::string> arguments, int line);
   Loop after_body();
   /// Runs the nodes as alternatives of which at most one runs (exactly one when `complete`), and
-  /// keeps afterwards only what all of them agree on.
+  /// keeps afterwards only what all of them agree on. `why` is empty when what runs is certain.
   void run_alternatives(const std::vector<const Node*>& nodes, bool complete, std::string why);
   void run_isolated(const Node& node);
   std::size_t open_chain(int line);
