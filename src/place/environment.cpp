@@ -154,11 +154,36 @@ Environment het_batch_environment(const cluster::Cluster& cluster,
   Environment env = batch_environment(cluster, components.front());
   if (components.size() == 1) return env;
   env["SLURM_HET_SIZE"] = std::to_string(components.size());
-  constexpr const char* kByComponent[] = {
-      "SLURM_JOB_ID",       "SLURM_JOB_NODELIST",      "SLURM_JOB_NUM_NODES",
-      "SLURM_NTASKS",       "SLURM_JOB_CPUS_PER_NODE", "SLURM_TASKS_PER_NODE",
-      "SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",       "SLURM_MEM_PER_GPU",
-      "SLURM_JOB_NAME",     "SLURM_JOB_PARTITION"};
+  // Besides what describes a component: what its steps take from it when srun does not say.
+  constexpr const char* kByComponent[] = {"SLURM_JOB_ID",
+                                          "SLURM_JOB_NODELIST",
+                                          "SLURM_JOB_NUM_NODES",
+                                          "SLURM_NTASKS",
+                                          "SLURM_JOB_CPUS_PER_NODE",
+                                          "SLURM_TASKS_PER_NODE",
+                                          "SLURM_MEM_PER_NODE",
+                                          "SLURM_MEM_PER_CPU",
+                                          "SLURM_MEM_PER_GPU",
+                                          "SLURM_JOB_NAME",
+                                          "SLURM_JOB_PARTITION",
+                                          "SLURM_CPUS_PER_TASK",
+                                          "SLURM_NTASKS_PER_NODE",
+                                          "SLURM_NTASKS_PER_CORE",
+                                          "SLURM_NTASKS_PER_SOCKET",
+                                          "SLURM_NTASKS_PER_GPU",
+                                          "SLURM_NTASKS_PER_TRES",
+                                          "SLURM_THREADS_PER_CORE",
+                                          "SLURM_GPUS",
+                                          "SLURM_GPUS_PER_NODE",
+                                          "SLURM_GPUS_PER_SOCKET",
+                                          "SLURM_CPUS_PER_GPU",
+                                          "SLURM_TRES_PER_TASK",
+                                          "SLURM_TRES_BIND",
+                                          "SLURM_GPU_BIND",
+                                          "SLURM_DISTRIBUTION",
+                                          "SLURM_DIST_PLANESIZE",
+                                          "SLURM_OVERCOMMIT",
+                                          "SLURM_HINT"};
   for (std::size_t i = 0; i < components.size(); ++i) {
     const Environment part = job_environment(cluster, components[i]);
     for (const char* name : kByComponent) {

@@ -240,6 +240,20 @@ TEST(HetEnvironment, NamesEveryComponent) {
   EXPECT_EQ(env.at("SLURM_NTASKS"), "1");
 }
 
+TEST(HetEnvironment, StepsFindTheirComponentsOwnOptions) {
+  const cluster::Cluster cluster = corpus::make();
+  Job first(cluster, "-n1 -c4 -m block -w cpu1", {{"cpu1", Bits::of({0, 1}), {}, 1024, {}}});
+  Job second(cluster, "-n2 -c2 --gpus-per-task=1 -w gpu1",
+             {{"gpu1", Bits::of({0, 1, 2, 3}), Bits::of({0, 1}), 1024, {}}});
+  const Environment env = het_batch_environment(cluster, {first.facts(), second.facts()});
+  EXPECT_EQ(env.at("SLURM_CPUS_PER_TASK"), "4");
+  EXPECT_EQ(env.at("SLURM_CPUS_PER_TASK_HET_GROUP_0"), "4");
+  EXPECT_EQ(env.at("SLURM_CPUS_PER_TASK_HET_GROUP_1"), "2");
+  EXPECT_EQ(env.at("SLURM_TRES_PER_TASK_HET_GROUP_1"), "cpu=2,gres/gpu=1");
+  EXPECT_EQ(env.at("SLURM_DISTRIBUTION_HET_GROUP_0"), "block");
+  EXPECT_FALSE(env.contains("SLURM_DISTRIBUTION_HET_GROUP_1"));
+}
+
 TEST(RepetitionList, JoinsNeighbours) {
   EXPECT_EQ(repetition_list({}), "");
   EXPECT_EQ(repetition_list({4}), "4");

@@ -169,17 +169,22 @@ class Parser {
       if (Applied read = check(option, scratch); !read) return pass(std::move(read.error()));
       groups = scratch.het_groups;
     }
-    if (groups.size() < 2) {
-      const bool het = around_->environment.contains("SLURM_HET_SIZE");
-      return add_component(line, script,
-                           groups.empty() ? (het ? std::optional(0u) : std::nullopt)
-                                          : std::optional(groups.front()));
-    }
+    if (groups.empty()) return add_component(line, script, next_group());
+    if (groups.size() == 1) return add_component(line, script, groups.front());
     for (const std::uint32_t group : groups) {
       if (Result<void> added = add_component(line, script, group); !added) return added;
       out_.components.back().het_groups = {group};
     }
     return {};
+  }
+
+  /// Inside a heterogeneous job the parts of an srun go to its components in order.
+  [[nodiscard]] std::optional<std::uint32_t> next_group() const {
+    const auto size = around_->environment.find("SLURM_HET_SIZE");
+    if (size == around_->environment.end()) return std::nullopt;
+    const std::size_t part = out_.components.size();
+    const bool there = part < text::parse_number(size->second, kMaxComponents).value_or(0);
+    return there ? static_cast<std::uint32_t>(part) : 0;
   }
 
   Result<void> add_component(const WordComponent& line, const std::vector<DirectiveOption>& script,
