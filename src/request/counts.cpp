@@ -38,17 +38,22 @@ std::unexpected<Error> no_gpu_for(std::string_view what, std::uint64_t count,
 /// GPU counts of the four spellings, 0 where one was not given.
 struct Gpus {
   std::uint64_t job, node, socket, task;
-  explicit Gpus(const Request& r)
-      : job(total_of(r.gres_per_job, "gpu")),
-        node(total_of(r.gres_per_node, "gpu")),
-        socket(total_of(r.gres_per_socket, "gpu")),
-        task(total_of(r.gres_per_task, "gpu")) {}
+  explicit Gpus(const Counts& c)
+      : job(total_of(c.per_job, "gpu")),
+        node(total_of(c.per_node, "gpu")),
+        socket(total_of(c.per_socket, "gpu")),
+        task(total_of(c.per_task, "gpu")) {}
 };
+
+std::vector<GresAsk> capped(std::vector<GresAsk> asks) {
+  for (GresAsk& ask : asks) ask.count = std::min(ask.count, kMostDevices);
+  return asks;
+}
 
 /// Works the rules off one after another; each function is one group of rows of the table.
 class Derivation {
  public:
-  explicit Derivation(const Request& request) : r_(request), gpus_(request) {}
+  explicit Derivation(const Request& request) : r_(request) {}
 
   Result<Counts> run() {
     copy_given();
@@ -81,10 +86,11 @@ class Derivation {
     c_.ntasks_per_socket = r_.ntasks_per_socket;
     c_.sockets_per_node = r_.sockets_per_node;
     c_.cpus_per_task = r_.cpus_per_task;
-    c_.per_job = r_.gres_per_job;
-    c_.per_node = r_.gres_per_node;
-    c_.per_socket = r_.gres_per_socket;
-    c_.per_task = r_.gres_per_task;
+    c_.per_job = capped(r_.gres_per_job);
+    c_.per_node = capped(r_.gres_per_node);
+    c_.per_socket = capped(r_.gres_per_socket);
+    c_.per_task = capped(r_.gres_per_task);
+    gpus_ = Gpus(c_);
     const std::set<std::string> hosts(r_.nodelist.begin(), r_.nodelist.end());
     hosts_ = static_cast<std::uint32_t>(hosts.size());
     if (r_.command == Command::srun && r_.ntasks) {
@@ -333,7 +339,7 @@ class Derivation {
       return;
     }
     for (const char* name : {"gpu", "shard"}) {
-      const std::uint64_t per_task = total_of(r_.gres_per_task, name);
+      const std::uint64_t per_task = total_of(c_.per_task, name);
       if (per_task == 0) continue;
       GpuBind bind;
       bind.kind = GpuBindKind::per_task;
@@ -353,8 +359,8 @@ class Derivation {
   }
 
   const Request& r_;
-  Gpus gpus_;
   Counts c_;
+  Gpus gpus_{c_};
   std::uint32_t hosts_ = 0;  // distinct hosts of -w that count
 };
 

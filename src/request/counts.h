@@ -6,6 +6,9 @@
 
 namespace berth::request {
 
+/// Counts of devices beyond this can never be met; the cap keeps products of counts inside 64 bits.
+inline constexpr std::uint64_t kMostDevices = UINT32_MAX;
+
 struct Counts {
   std::optional<std::uint32_t> tasks;              // T: known task count of the job
   bool tasks_explicit = false;                     // -n was given
@@ -18,7 +21,8 @@ struct Counts {
   std::uint32_t desired_nodes = 1;
   std::vector<std::uint32_t> sizes;            // -N size list, ascending
   std::optional<std::uint32_t> cpus_per_task;  // c, given or implied
-  std::vector<GresAsk> per_job;                // Gj, including tasks × per-task
+  // Each count is at most kMostDevices; the request has what was written.
+  std::vector<GresAsk> per_job;  // Gj, including tasks × per-task
   std::vector<GresAsk> per_node;
   std::vector<GresAsk> per_socket;
   std::vector<GresAsk> per_task;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "request/parse_testing.h"
+
 namespace berth::request {
 namespace {
 
@@ -139,9 +141,20 @@ TEST(Counts, AmountsPerGpuNeedAGpu) {
 
 TEST(Counts, AbsurdProductsAreRefused) {
   Request r = srun();
-  r.nodes = nodes(4000000000U);
-  r.ntasks_per_node = 4000000000U;
+  r.nodes = nodes(2000000000U);
+  r.ntasks_per_node = 2000000000U;
   EXPECT_FALSE(derive_counts(r));
+}
+
+TEST(Counts, DevicesBeyondAllMeansAreCapped) {
+  const Result<Parsed> parsed =
+      testing::parse_line("sbatch -n2000000000 --gpus-per-task=1p --gres=shard:1p x");
+  ASSERT_TRUE(parsed) << parsed.error().what();
+  const Result<Counts> counts = derive_counts(parsed->components[0]);
+  ASSERT_TRUE(counts) << counts.error().what();
+  EXPECT_EQ(counts->per_task.at(0).count, kMostDevices);
+  EXPECT_EQ(counts->per_node.at(0).count, kMostDevices);
+  EXPECT_EQ(counts->per_job.at(0).count, kMostDevices * 2000000000);
 }
 
 }  // namespace

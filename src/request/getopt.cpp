@@ -65,8 +65,23 @@ std::string which_command_knows(Opt opt) {
   return fmt::format("{}", fmt::join(known, " and "));
 }
 
-/// Another command may know the name, or it may be a slip of the keyboard.
+/// Options that Slurm itself does not have; the container plugin of many GPU sites adds them.
+constexpr std::string_view kPyxisOptions[] = {
+    "container-image",          "container-mounts",
+    "container-workdir",        "container-name",
+    "container-save",           "container-mount-home",
+    "container-remap-root",     "container-entrypoint",
+    "container-entrypoint-log", "container-writable",
+    "container-readonly",       "container-env",
+    "no-container-mount-home",  "no-container-remap-root",
+    "no-container-entrypoint",  "no-container-entrypoint-log"};
+
+/// A plugin or another command may know the name, or it may be a slip of the keyboard.
 std::string hint_for_unknown(Command command, std::string_view written) {
+  if (std::ranges::find(kPyxisOptions, written) != std::end(kPyxisOptions)) {
+    return fmt::format("--{} is an option of a site plugin (pyxis) that berth does not know",
+                       written);
+  }
   for (const OptionRow& row : option_rows()) {
     if (row.name == written) {
       return fmt::format("--{} is an option of {}, not of {}", row.name,

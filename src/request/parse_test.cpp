@@ -103,7 +103,9 @@ TEST(Values, GpuCountsAtTheEdges) {
   EXPECT_THAT(only("srun --gres=gpu:-1 x").gres_per_node,
               ElementsAre(GresAsk{"gpu", "", UINT32_MAX}));
   EXPECT_THAT(only("srun --gres=gpu:9999999999 x").gres_per_node,
-              ElementsAre(GresAsk{"gpu", "", UINT32_MAX}));
+              ElementsAre(GresAsk{"gpu", "", 9999999999}));
+  EXPECT_THAT(only("srun --gpus=a100:1p x").gres_per_job,
+              ElementsAre(GresAsk{"gpu", "a100", std::uint64_t{1} << 50}));
 }
 
 struct Bind {
@@ -438,6 +440,25 @@ TEST(Het, GroupsReadTheirOwnVariables) {
   EXPECT_EQ(both->components[0].ntasks, 1u);
   EXPECT_EQ(both->components[1].ntasks, 2u);
   EXPECT_THAT(both->components[1].het_groups, ElementsAre(1u));
+}
+
+TEST(Het, PartsOfAnSrunGoToTheComponentsInOrder) {
+  const Surroundings around = job({{"SLURM_HET_SIZE", "2"},
+                                   {"SLURM_CPUS_PER_TASK", "4"},
+                                   {"SLURM_CPUS_PER_TASK_HET_GROUP_0", "4"},
+                                   {"SLURM_CPUS_PER_TASK_HET_GROUP_1", "2"},
+                                   {"SLURM_HINT", "nomultithread"}});
+  EXPECT_EQ(only("srun --het-group=1 x", around).cpus_per_task, 2u);
+  const Result<Parsed> parts = parse_line("srun -n1 a : -n4 b", around);
+  ASSERT_TRUE(parts);
+  ASSERT_EQ(parts->components.size(), 2u);
+  EXPECT_EQ(parts->components[0].cpus_per_task, 4u);
+  EXPECT_TRUE(parts->components[0].given.has(Opt::hint));
+  EXPECT_EQ(parts->components[1].cpus_per_task, 2u);
+  EXPECT_FALSE(parts->components[1].given.has(Opt::hint));  // that of component 0
+  const Result<Parsed> own = parse_line("srun -n1 a : --het-group=1 -n4 -c1 b", around);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->components[1].cpus_per_task, 1u);
 }
 
 TEST(Nice, NegativeIsRootsBusiness) {

@@ -1,4 +1,5 @@
 // What is refused, in which words and with which exit code.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "request/parse_testing.h"
@@ -310,6 +311,23 @@ TEST(Answers, HelpAndVersionComeBeforeEverything) {
 
 TEST(Hints, SayWhatIsAllowedAndWhere) {
   EXPECT_EQ(testing::parse_line("sbatch --nodez=2 x").error().hint, "did you mean --nodes?");
+  for (const char* option :
+       {"container-image", "container-mounts", "container-name", "no-container-mount-home"}) {
+    const Result<Parsed> parsed = testing::parse_line(fmt::format("srun --{}=a x", option));
+    ASSERT_FALSE(parsed) << option;
+    EXPECT_EQ(parsed.error().exit_code, 255);
+    EXPECT_EQ(parsed.error().what(), fmt::format("unrecognized option '--{}=a'", option));
+    EXPECT_EQ(
+        parsed.error().hint,
+        fmt::format("--{} is an option of a site plugin (pyxis) that berth does not know", option));
+  }
+  EXPECT_EQ(testing::parse_line("srun --container-di=a x").error().hint,
+            "did you mean --container-id?");
+  EXPECT_EQ(testing::parse_line("sbatch --gres=gpu:99999999999999999999 x").error().hint,
+            "--gres=gpu:99999999999999999999: in \"gpu:99999999999999999999\", the count "
+            "99999999999999999999 is too large");
+  EXPECT_EQ(testing::parse_line("sbatch --gpus=a100:99999999999999999999 x").error().hint,
+            "--gpus=a100:99999999999999999999: the count 99999999999999999999 is too large");
   EXPECT_EQ(testing::parse_line("sbatch --exact x").error().hint,
             "--exact is an option of srun, not of sbatch");
   EXPECT_EQ(testing::parse_line("sbatch x", {}, "#!/bin/sh\n\n#SBATCH -t 1h\n").error().hint,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "request/counts.h"
 #include "request/values.h"
 #include "text/cpumask.h"
 #include "text/number.h"
@@ -12,12 +13,9 @@
 namespace berth::request {
 namespace {
 
-/// Counts beyond this can never be met; the cap keeps later products inside 64 bits.
-constexpr std::uint64_t kMaxCount = UINT32_MAX;
-
+/// A negative count can never be met, as Slurm has it: it stands for more than there can be.
 GresAsk ask_of(const text::TresItem& item) {
-  const bool never = item.negative || item.count > kMaxCount;
-  return {item.name, item.type, never ? kMaxCount : item.count};
+  return {item.name, item.type, item.negative ? kMostDevices : item.count};
 }
 
 std::unexpected<Error> invalid_tres(const Value& value, std::string_view form,

@@ -75,7 +75,7 @@ Result<TresItem> parse_item(std::string_view whole, std::string_view example) {
     const Count count = read_count(tail);
     if (count.tail == Tail::too_large) {
       return invalid(
-          fmt::format("in \"{}\", {} is more than can be counted", shown(whole), shown(tail)));
+          fmt::format("in \"{}\", the count {} is too large", shown(whole), shown(tail)));
     }
     if (count.tail == Tail::count) {
       item.count = count.value;
@@ -196,9 +196,13 @@ Result<std::vector<TresItem>> parse_gpus(std::string_view s) {
   constexpr std::string_view kExample = "2 or a100:2";
   return parse_list(s, kExample, [&](std::string_view text) {
     auto item = parse_item(fmt::format("gpu:{}", text), kExample);
-    if (!item)
-      item.error().hint =
-          fmt::format("\"{}\" is not [type:]count; write, for example, {}", shown(text), kExample);
+    if (!item) {
+      const std::string_view tail = text.substr(text.rfind(':') + 1);
+      item.error().hint = read_count(tail).tail == Tail::too_large
+                              ? fmt::format("the count {} is too large", shown(tail))
+                              : fmt::format("\"{}\" is not [type:]count; write, for example, {}",
+                                            shown(text), kExample);
+    }
     return item;
   });
 }
