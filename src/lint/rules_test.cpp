@@ -356,6 +356,14 @@ TEST(Rules, EnvironmentOverridesDirective) {
   EXPECT_FALSE(has(Explained().sbatch(script("#SBATCH --partition=debug\n")), "B215"));
 }
 
+TEST(Rules, MemoryOfUnknownSizeIsNotTaken) {
+  const std::string text = script("#SBATCH --gres=gpu:1 -t1\n");
+  EXPECT_TRUE(has(Explained().sbatch(text), "B611"));
+  Explained unknown;
+  for (auto& node : unknown.cluster().nodes) node.memory_mb = 1;
+  EXPECT_FALSE(has(unknown.sbatch(text), "B611"));
+}
+
 TEST(Rules, LargeArray) {
   Explained job;
   job.cluster().settings.max_array_size = 100;

@@ -296,6 +296,12 @@ TEST(ReadScriptDetails, SyntaxErrorsKeepWhatIsBefore) {
   }
 }
 
+TEST(ReadScript, SaysWhyACommandMayNotRun) {
+  const Script s = read_script("until test -f x; do srun a; done\n", {}, {});
+  ASSERT_EQ(s.commands.size(), 1u);
+  EXPECT_EQ(s.commands[0].why_uncertain, "line 1: inside an until loop");
+}
+
 /// Texts made to cost much: each must end soon and within the limits.
 TEST(ReadScriptLimits, HostileScripts) {
   std::string nested_if;
