@@ -82,6 +82,7 @@ class Explainer {
     out_.messages = rendered(parsed->warnings, input_.command);
     job_ = place(input_, components_);
     describe_job();
+    note_unplanned();
     if (!job_.facts.empty()) {
       read_steps();
     } else {
@@ -137,6 +138,26 @@ class Explainer {
     }
     out_.array_size = components_.front().array_size;
     out_.array_most = array_most(components_.front());
+  }
+
+  /// Options that would change the plan on a running cluster, by things a description of it lacks.
+  void note_unplanned() {
+    using request::Opt;
+    static constexpr std::pair<Opt, std::string_view> kUnplanned[] = {
+        {Opt::reservation, "--reservation: which nodes it holds is known to the controller only"},
+        {Opt::licenses, "--licenses: whether they are free is known to the controller only"},
+        {Opt::switches, "--switches: the plan knows no network topology"},
+        {Opt::segment, "--segment: the plan knows no network topology"},
+        {Opt::batch, "--batch: the script is shown on the first node, whatever its features"},
+        {Opt::core_spec, "--core-spec: no cores are set aside in this plan"},
+        {Opt::thread_spec, "--thread-spec: no threads are set aside in this plan"},
+        {Opt::time_min, "--time-min: matters only where the scheduler fills gaps"},
+    };
+    for (const auto& [opt, text] : kUnplanned) {
+      const bool given = std::ranges::any_of(
+          components_, [&](const request::Request& r) { return r.given.has(opt); });
+      if (given) out_.notes.push_back(fmt::format("not planned for: {}", text));
+    }
   }
 
   void read_steps() {

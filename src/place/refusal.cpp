@@ -37,7 +37,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
 
 std::string device_word(const DeviceAsk& want) {
   if (!want.type.empty()) return want.type;
-  return want.name == "gpu" ? "GPUs" : want.name;
+  return want.name == "gpu" ? "GPUs" : want.name == "shard" ? "shards" : want.name;
 }
 
 std::string asked_words(const Ask& ask, const Offer& offer) {
@@ -70,12 +70,17 @@ std::string asked_words(const Ask& ask, const Offer& offer) {
   return {};
 }
 
+/// Counts beyond anything that exists (and negative ones) are not repeated as if they were meant.
+std::string asked_count(std::uint64_t asked) {
+  return asked >= request::kMostDevices ? "more than there can be" : std::to_string(asked);
+}
+
 std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
   switch (offer.cause) {
     case Cause::devices: {
       const DeviceAsk& want = ask.devices[offer.device];
       return fmt::format("closest: {} has {} {}, asked {}", node.name, offer.have,
-                         device_word(want), offer.asked);
+                         device_word(want), asked_count(offer.asked));
     }
     case Cause::near_cores:
       return fmt::format("closest: {} has {} CPUs near the GPUs, asked {}", node.name, offer.have,
@@ -224,7 +229,7 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
     const DeviceAsk& want = ask.devices[d];
     if (want.per_job > units[d]) {
       reasons.nearest_miss = fmt::format("{} can give {} {} in all, asked {}", partition.name,
-                                         units[d], device_word(want), want.per_job);
+                                         units[d], device_word(want), asked_count(want.per_job));
       return reasons;
     }
   }
