@@ -27,6 +27,17 @@ std::string gpu_noun(const GresAsk& ask) {
   return ask.type.empty() ? name : ask.type + " " + name;
 }
 
+/// A product that stops at the most there can be instead of wrapping round.
+std::uint64_t times(std::uint64_t count, std::uint64_t by) {
+  return by != 0 && count > request::kMostDevices / by ? request::kMostDevices : count * by;
+}
+
+/// Absurd (and negative) counts are not repeated as if they were meant.
+std::string device_count(std::uint64_t count, const request::GresAsk& ask) {
+  if (count >= request::kMostDevices) return "an impossible number of GPUs";
+  return counted(count, gpu_noun(ask));
+}
+
 std::string nodes_part(const Request& request, std::optional<std::uint32_t> nodes) {
   if (nodes) return counted(*nodes, "node");
   if (!request.nodes) return "";
@@ -41,28 +52,28 @@ void add_devices(std::vector<std::string>& parts, const Request& request,
     if (ask.count == 0) continue;
     if (nodes) {
       parts.push_back(
-          fmt::format("{} × {}", counted(*nodes, "node"), counted(ask.count, gpu_noun(ask))));
+          fmt::format("{} × {}", counted(*nodes, "node"), device_count(ask.count, ask)));
       if (*nodes > 1) {
-        parts.back() += fmt::format(" = {}", counted(ask.count * *nodes, gpu_noun(ask)));
+        parts.back() += fmt::format(" = {}", device_count(times(ask.count, *nodes), ask));
       }
     } else {
-      parts.push_back(fmt::format("{} per node", counted(ask.count, gpu_noun(ask))));
+      parts.push_back(fmt::format("{} per node", device_count(ask.count, ask)));
     }
     nodes_said = nodes.has_value();
   }
   const std::string count = nodes_part(request, nodes);
   if (!nodes_said && !count.empty()) parts.insert(parts.begin(), count);
   for (const GresAsk& ask : request.gres_per_job) {
-    if (ask.count > 0) parts.push_back(counted(ask.count, gpu_noun(ask)) + " in all");
+    if (ask.count > 0) parts.push_back(device_count(ask.count, ask) + " in all");
   }
   for (const GresAsk& ask : request.gres_per_socket) {
-    if (ask.count > 0) parts.push_back(counted(ask.count, gpu_noun(ask)) + " per socket");
+    if (ask.count > 0) parts.push_back(device_count(ask.count, ask) + " per socket");
   }
   for (const GresAsk& ask : request.gres_per_task) {
     if (ask.count == 0) continue;
-    parts.push_back(counted(ask.count, gpu_noun(ask)) + " per task");
+    parts.push_back(device_count(ask.count, ask) + " per task");
     if (tasks && *tasks > 1) {
-      parts.back() += fmt::format(" = {}", counted(ask.count * *tasks, gpu_noun(ask)));
+      parts.back() += fmt::format(" = {}", device_count(times(ask.count, *tasks), ask));
     }
   }
 }

@@ -181,7 +181,7 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
   const std::set<std::string> excluded(request.exclude.begin(), request.exclude.end());
   Examination exam(ask, !only_up);
   const Gathered start{std::vector<std::uint64_t>(ask.devices.size(), 0), 1};
-  double best = -1;
+  double best = 0;  // a node with nothing of it is not "closest"
   std::vector<std::uint64_t> units(ask.devices.size(), 0);
   std::uint64_t usable_nodes = 0;
   const std::set<std::string> listed(request.nodelist.begin(), request.nodelist.end());
@@ -234,7 +234,7 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
     }
   }
   // A named node that lacks something says more than the sum of the others.
-  if (!listed.empty() && best >= 0) return reasons;
+  if (!listed.empty() && best > 0) return reasons;
   if (usable_nodes < ask.min_nodes) {
     const std::string closest = reasons.nearest_miss.empty() ? "" : "; " + reasons.nearest_miss;
     reasons.nearest_miss = fmt::format("{} of the {} nodes asked for can be used{}", usable_nodes,
