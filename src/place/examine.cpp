@@ -1,9 +1,9 @@
 #include "place/examine.h"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <numeric>
+
+#include "place/device_rules.h"
 
 namespace berth::place {
 namespace {
@@ -11,44 +11,6 @@ namespace {
 using cluster::Gres;
 using cluster::Node;
 using cluster::NodeUsage;
-
-constexpr std::uint64_t kMany = std::numeric_limits<std::uint32_t>::max();
-
-/// Lowest and highest number of tasks a node may get.
-struct TaskBounds {
-  std::uint64_t low = 1;
-  std::uint64_t high = kMany;
-};
-
-TaskBounds task_bounds(const Ask& ask, const Node& node, std::uint64_t offered_cpus) {
-  TaskBounds b;
-  if (ask.per_node_tasks) {
-    // -n may be smaller than --ntasks-per-node: the CPUs are held all the same, devices are not.
-    b = {std::min(*ask.per_node_tasks, ask.tasks.value_or(*ask.per_node_tasks)),
-         *ask.per_node_tasks};
-  } else if (ask.per_socket_tasks) {
-    b = {*ask.per_socket_tasks, std::uint64_t{*ask.per_socket_tasks} * node.sockets};
-  } else if (ask.per_core_tasks) {
-    b = {*ask.per_core_tasks, std::uint64_t{*ask.per_core_tasks} * node.cores()};
-  } else if (ask.per_gpu_tasks && ask.tasks) {
-    if (ask.max_nodes == ask.min_nodes) {
-      const std::uint64_t each = *ask.tasks / ask.min_nodes;
-      b = {each, each};
-    } else {
-      b = {*ask.per_gpu_tasks, *ask.tasks};
-    }
-  } else if (ask.max_nodes == 1U && ask.tasks) {
-    b = {*ask.tasks, *ask.tasks};
-  } else if (ask.tasks == 1U ||
-             (ask.tasks && ask.tasks == ask.max_nodes && *ask.tasks == ask.min_nodes)) {
-    b = {1, 1};
-  }
-  if (!ask.overcommit) b.high = std::min(b.high, offered_cpus / ask.cpus_per_task);
-  // A node holds --ntasks-per-node tasks' CPUs even where -n is smaller.
-  if (ask.tasks && !ask.per_node_tasks) b.high = std::min<std::uint64_t>(b.high, *ask.tasks);
-  b.low = std::clamp<std::uint64_t>(b.low, 1, std::max<std::uint64_t>(b.high, 1));
-  return b;
-}
 
 /// One node under examination: its free cores socket by socket, narrowed step by step.
 class NodeExam {
@@ -240,61 +202,15 @@ class NodeExam {
     return sum;
   }
 
-  /// CPUs that go with each device of a kind, where that is known (§4 point 2).
-  [[nodiscard]] std::uint64_t cpus_per_device(const DeviceAsk& want) const {
-    if (!want.is_gpu()) return 0;
-    if (ask_.cpus_per_gpu) return *ask_.cpus_per_gpu;
-    const std::uint64_t c = ask_.cpus_per_task;
-    if (ask_.per_gpu_tasks) return *ask_.per_gpu_tasks * c;
-    if (!first_pass_ || want.per_job == 0 || !ask_.tasks || *ask_.tasks == 0) return 0;
-    const std::uint64_t tasks = *ask_.tasks;
-    if (tasks >= want.per_job && tasks % want.per_job == 0) return c * (tasks / want.per_job);
-    if (want.per_job % tasks == 0 && c % (want.per_job / tasks) == 0) {
-      return c / (want.per_job / tasks);
-    }
-    return 0;
-  }
-
-  /// Most units that may be taken here (§4 point 1).
-  [[nodiscard]] std::uint64_t unit_limit(std::size_t i, const TaskBounds& bounds,
-                                         std::uint64_t per_device) const {
-    const DeviceAsk& want = ask_.devices[i];
-    std::uint64_t limit = want.per_node > 0  ? want.per_node
-                          : want.per_job > 0 ? want.per_job
-                                             : kMany;
-    if (ask_.memory_counts && ask_.memory && ask_.memory->per == request::MemoryPer::gpu &&
-        want.is_gpu() && ask_.memory->mb > 0) {
-      limit = std::min(limit, free_memory() / ask_.memory->mb);
-    }
-    if (per_device > 0 && ask_.cpus_per_gpu) limit = std::min(limit, cpus_left() / per_device);
-    if (want.shares_gpu() && share_cap_ != kMany) limit = std::min(limit, share_cap_);
-    if (want.per_job > 0) {
-      const std::uint64_t taken = gathered_.devices[i];
-      if (taken >= want.per_job) {
-        const std::uint64_t per_socket = want.per_socket * node_.sockets;
-        const std::uint64_t least = want.per_node > 0
-                                        ? want.per_node
-                                        : std::max({std::uint64_t{1}, want.per_task, per_socket});
-        limit = std::min(limit, least);
-      } else {
-        const std::uint64_t keep = gathered_.nodes_missing > 1 ? gathered_.nodes_missing - 1 : 0;
-        const std::uint64_t rest = want.per_job - taken;
-        limit = std::min(limit, rest > keep ? rest - keep : 1);
-      }
-    }
-    if (want.per_task > 0)
-      limit = std::min(limit, want.per_task * std::max<std::uint64_t>(bounds.high, 1));
-    return limit;
-  }
-
   /// §4: which sockets and cores stay for one kind of device, and how many of it are usable.
   bool narrow_for(std::size_t i) {
     const DeviceAsk& want = ask_.devices[i];
     const std::uint64_t c = ask_.cpus_per_task;
     TaskBounds bounds = task_bounds(ask_, node_, offered_);
     bounds.high = std::min(bounds.high, max_tasks_);
-    const std::uint64_t e = cpus_per_device(want);
-    const std::uint64_t limit = unit_limit(i, bounds, e);
+    const std::uint64_t e = cpus_per_device(ask_, want, first_pass_ ? Pass::near : Pass::any);
+    const NodeRoom room{free_memory(), cpus_left(), share_cap_};
+    const std::uint64_t limit = unit_limit(ask_, i, node_, room, gathered_, bounds, e);
     if (want.per_task > 0 && want.per_task * bounds.low > limit) {
       return no_devices(i, want.per_task * bounds.low);
     }
