@@ -5,6 +5,7 @@
 #include <set>
 
 #include "place/feature.h"
+#include "place/names.h"
 #include "place/place.h"
 #include "place/refusal.h"
 #include "place/select.h"

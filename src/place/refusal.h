@@ -1,5 +1,5 @@
-// Why a job cannot run, in Slurm's words and then in ours: name checks, the static filter, refusals
-// with the nearest miss, and what a waiting job lacks (placement-jobs.md §11).
+// Why a job cannot run, in Slurm's words and then in ours: the static filter, refusals with the
+// nearest miss, and what a waiting job lacks (placement-jobs.md §11).
 #pragma once
 
 #include "cluster/usage.h"
@@ -12,15 +12,6 @@ namespace berth::place {
 /// What of a node's build can never meet the ask.
 enum class StaticFault { none, cpus, memory, shape, tmp_disk };
 StaticFault static_fault(const Ask& ask, const cluster::Node& node);
-
-/// The things a request names, found in the cluster.
-struct Names {
-  std::vector<const cluster::Partition*> partitions;
-  FeatureAsk features;
-};
-/// Unknown partition, node, feature, or generic resource: refused as the controller words it.
-Result<Names> check_names(const cluster::Cluster& cluster, const request::Request& request,
-                          const request::Counts& counts);
 
 /// Fills verdict never: error lines, counts per cause and the nearest miss.
 void refuse(JobPlan& plan, const cluster::Cluster& cluster, const cluster::Usage& usage,
