@@ -9,20 +9,13 @@
 
 #include "base/natural.h"
 #include "text/number.h"
+#include "text/shown.h"
 
 namespace berth::text {
 namespace {
 
 constexpr std::size_t kMaxDigits = 18;  // a run of digits that always fits 64 bits
 constexpr std::size_t kMaxGroups = 16;
-
-std::string shown(std::string_view s) {
-  constexpr std::size_t kLongest = 60;
-  std::string out(s.substr(0, kLongest));
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return s.size() > kLongest ? out + "…" : out;
-}
 
 std::unexpected<Error> invalid(std::string_view item, std::string_view why) {
   return fail(Code::invalid_node_name,

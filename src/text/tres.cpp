@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "text/number.h"
+#include "text/shown.h"
 #include "text/words.h"
 
 namespace berth::text {
@@ -17,15 +18,6 @@ constexpr std::size_t kMaxTresText = 65536;
 
 std::unexpected<Error> invalid(std::string hint) {
   return fail(Code::invalid_tres, std::string(slurm_text(Code::invalid_tres)), std::move(hint));
-}
-
-/// A piece of the user's text for a message: bounded, printable.
-std::string shown(std::string_view s) {
-  constexpr std::size_t kLongest = 60;
-  std::string out(s.substr(0, kLongest));
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return s.size() > kLongest ? out + "…" : out;
 }
 
 /// How a tail that may be a count reads.
