@@ -156,6 +156,11 @@ class Builder {
                                    word == "CR_Pack_Nodes" ? "tasks are spread as without it"
                                                            : "cores are given out, as by CR_Core"));
       }
+      if (word == "ONE_TASK_PER_SHARING_GRES") {
+        complaints_.warn(given->at,
+                         "ONE_TASK_PER_SHARING_GRES is not planned for: tasks of a job may share "
+                         "the GPU that holds their shards");
+      }
     }
   }
 

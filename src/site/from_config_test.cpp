@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "site/hardware.h"
 #include "site/site.h"
 
@@ -356,6 +358,9 @@ TEST(FromConfig, FillsSettings) {
   EXPECT_EQ(s.max_mem_per_node_mb, 2u);
   EXPECT_EQ(s.def_cpu_per_gpu, 3u);
   EXPECT_TRUE(site->cluster.partitions[0].least_loaded);
+  EXPECT_TRUE(std::ranges::any_of(site->warnings, [](const std::string& warning) {
+    return warning.find("ONE_TASK_PER_SHARING_GRES is not planned for") != std::string::npos;
+  }));
 }
 
 TEST(Hardware, TakesSpecializedCoresFromTheTop) {
