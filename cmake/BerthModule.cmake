@@ -36,6 +36,25 @@ function(berth_program target)
                                              ${PROJECT_BINARY_DIR}/${arg_OUTPUT})
 endfunction()
 
+# C++ of .proto files, as <build>/gen/<module>/*.pb.{h,cc}, included as "<module>/x.pb.h". The files
+# import each other by their bare names.
+function(berth_generate result folder)
+  get_filename_component(name ${folder} NAME)
+  set(out ${PROJECT_BINARY_DIR}/gen/${name})
+  file(MAKE_DIRECTORY ${out})
+  set(made)
+  foreach(proto IN LISTS ARGN)
+    get_filename_component(stem ${proto} NAME_WE)
+    list(APPEND made ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+  endforeach()
+  add_custom_command(
+    OUTPUT ${made}
+    COMMAND protobuf::protoc --proto_path=${folder} --cpp_out=${out} ${ARGN}
+    DEPENDS ${ARGN}
+    VERBATIM)
+  set(${result} ${made} PARENT_SCOPE)
+endfunction()
+
 function(berth_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
@@ -44,6 +63,11 @@ function(berth_module name)
   file(GLOB fuzzers CONFIGURE_DEPENDS ${folder}/*_fuzz.cpp)
   file(GLOB benches CONFIGURE_DEPENDS ${folder}/*_bench.cpp)
   list(FILTER sources EXCLUDE REGEX "(_test|_fuzz|_bench|/main[^/]*)\\.cpp$")
+  file(GLOB protos CONFIGURE_DEPENDS ${folder}/*.proto)
+  if(protos)
+    berth_generate(generated ${folder} ${protos})
+    list(APPEND sources ${generated})
+  endif()
 
   list(TRANSFORM arg_DEPS PREPEND berth_ OUTPUT_VARIABLE links)
   set(library berth_${name})
