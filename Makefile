@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
 .PHONY: deps build run test soak format tidy bench clean \
-        check-arrows check-format test-unit test-e2e test-asan test-fuzz fuzz-programs
+        check-arrows check-format test-unit test-e2e test-asan test-fuzz asan-everything
 
 # Debian's Python: it is the one that has Debian's pytest.
 PYTHON := /usr/bin/python3
@@ -13,6 +13,12 @@ JOBS ?= $(shell nproc)
 PRESET ?= $(if $(CI),ci,release)
 # Seconds for each fuzzer in `make soak`.
 SOAK_SECONDS ?= 600
+# What `make test` builds with sanitizers: the modules that read what others wrote. `make soak` takes all.
+ASAN_MODULES = base text conf request site place script lint explain wire
+FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/%/*_fuzz.cpp))))
+ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
+empty :=
+space := $(empty) $(empty)
 
 SOURCES = $(wildcard src/*/*.cpp src/*/*.h cmake/*.cpp)
 
@@ -34,6 +40,40 @@ check-arrows:
 	tools/check-arrows
 
 check-format: deps
+	@clang-format-19 --dry-run -Werror $(SOURCES)
+
+test-unit: build
+	@rm -rf build/results
+	ctest --preset $(PRESET) -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
+
+test-e2e: build
+	@rm -f build/results/pytest.xml
+	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/pytest.xml tests
+
+# One build has sanitizers and fuzzers: a second one would cost minutes.
+test-asan: deps
+	@rm -rf build-asan/results
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS) --target $(ASAN_TESTS) $(FUZZERS)
+	ctest --preset asan -j $(JOBS) --timeout 600 --output-junit results/ctest.xml \
+	  -R '^($(subst $(space),|,$(ASAN_TESTS)))$$'
+
+test-fuzz: test-asan
+	tools/fuzz --seconds 3 --at-most 60 $(FUZZERS)
+
+asan-everything: deps
+	cmake --preset asan
+	cmake --build --preset asan -j $(JOBS)
+
+# Hours rather than minutes: fuzzers for long, property tests with many more rounds, everything
+# under sanitizers, hundreds of kill schedules.
+soak: build asan-everything
+	tools/fuzz --seconds $(SOAK_SECONDS)
+	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
+	BERTH_SOAK=1 ctest --preset asan --timeout 14400
+	BERTH_SOAK=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests
+
+format: deps
 	@clang-format-19 --dry-run -Werror $(SOURCES)
 
 test-unit: build
@@ -79,4 +119,4 @@ bench: build
 	  [ -x "$$script" ] || continue; echo "== $$script"; "$$script" || exit 1; done
 
 clean:
-	rm -rf build build-debug build-asan build-tsan build-fuzz
+	rm -rf build build-debug build-asan build-tsan
