@@ -1,0 +1,99 @@
+#include "controller/access.h"
+
+namespace berth::controller {
+
+Rule rule_of(wire::Kind kind) {
+  using wire::Kind;
+  // No default: the compiler names a message that has no row.
+  switch (kind) {
+    case Kind::Ping:
+    case Kind::ListJobs:
+    case Kind::ListNodes:
+    case Kind::ShowConfig:
+    case Kind::ListHistory:
+      return {kind, Who::anyone, Where::reader};
+    case Kind::SubmitJob:
+    case Kind::CreateStep:
+    case Kind::GetAllocation:
+    case Kind::ReclaimJob:
+    case Kind::ReclaimStep:
+    case Kind::FinishJob:
+    case Kind::WaitJob:
+    case Kind::GetAccess:
+    case Kind::GetScript:
+    case Kind::ActOnJobs:
+    case Kind::CancelJobs:
+    case Kind::Change:
+    case Kind::Diagnose:
+      return {kind, Who::anyone, Where::state};
+    case Kind::Reconfigure:
+    case Kind::Shutdown:
+    case Kind::SetDebug:
+      return {kind, Who::admin, Where::state};
+    case Kind::RegisterNodes:
+      return {kind, Who::admin, Where::state};
+    case Kind::JobBegun:
+    case Kind::JobGone:
+    case Kind::StepStarted:
+    case Kind::StepEnded:
+    case Kind::NodeTrouble:
+    case Kind::Beat:
+      return {kind, Who::agent, Where::state};
+    // Answers and pushes of the controller itself, and what clients and nodes say to each other.
+    case Kind::Hello:
+    case Kind::Done:
+    case Kind::SubmitReply:
+    case Kind::JobGrant:
+    case Kind::JobWaits:
+    case Kind::JobEnded:
+    case Kind::Notice:
+    case Kind::StepWaits:
+    case Kind::StepGrant:
+    case Kind::AccessGrant:
+    case Kind::JobsReply:
+    case Kind::NodesReply:
+    case Kind::ConfigReply:
+    case Kind::Pong:
+    case Kind::ScriptReply:
+    case Kind::Results:
+    case Kind::DiagnoseReply:
+    case Kind::HistoryReply:
+    case Kind::Launch:
+    case Kind::LaunchReply:
+    case Kind::Input:
+    case Kind::Output:
+    case Kind::TasksExited:
+    case Kind::NodeDone:
+    case Kind::SupervisorLine:
+    case Kind::SignalTasks:
+    case Kind::WindowSize:
+    case Kind::Attach:
+    case Kind::PutFile:
+    case Kind::FileBlock:
+    case Kind::Registered:
+    case Kind::BeginJob:
+    case Kind::EndJob:
+    case Kind::Forget:
+    case Kind::SignalStep:
+    case Kind::EndStep:
+    case Kind::SuspendJob:
+      return {kind, Who::nobody, Where::none};
+  }
+  return {kind, Who::nobody, Where::none};
+}
+
+bool may_send(const Rule& rule, const Caller& caller, bool is_agent) {
+  switch (rule.who) {
+    case Who::nobody:
+      return false;
+    case Who::anyone:
+      return true;
+    case Who::admin:
+      return caller.admin;
+    case Who::agent:
+      return caller.admin && is_agent;
+  }
+  return false;
+}
+
+}  // namespace berth::controller

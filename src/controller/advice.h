@@ -1,0 +1,35 @@
+// What lint says about a submission: errors and warnings, as lines that begin "berth: ". It never
+// blocks a submission. The same script is submitted many times, so answers are kept.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cluster/cluster.h"
+#include "wire/submit.pb.h"
+
+namespace berth::controller {
+
+class Advice {
+ public:
+  /// Lines without newline. Any thread. `cluster` is what the answer was made for: another one (a
+  /// reconfiguration) is given a new Advice.
+  std::vector<std::string> lines(const cluster::Cluster& cluster, const wire::Asked& asked);
+  void forget();
+
+ private:
+  static constexpr std::size_t kMost = 1'000;
+  struct Entry {
+    std::vector<std::string> lines;
+    std::list<std::uint64_t>::iterator used;
+  };
+  std::mutex mutex_;
+  std::map<std::uint64_t, Entry> kept_;
+  std::list<std::uint64_t> order_;  // least recently used last
+};
+
+}  // namespace berth::controller
