@@ -74,38 +74,6 @@ soak: build asan-everything
 	BERTH_SOAK=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests
 
 format: deps
-	@clang-format-19 --dry-run -Werror $(SOURCES)
-
-test-unit: build
-	@rm -rf build/results
-	ctest --preset $(PRESET) -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
-
-test-e2e: build
-	@rm -f build/results/pytest.xml
-	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/pytest.xml tests
-
-test-asan: deps
-	@rm -rf build-asan/results
-	cmake --preset asan
-	cmake --build --preset asan -j $(JOBS)
-	ctest --preset asan -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
-
-fuzz-programs: deps
-	cmake --preset fuzz
-	cmake --build --preset fuzz -j $(JOBS)
-
-test-fuzz: fuzz-programs
-	tools/fuzz --seconds 3 --at-most 60
-
-# Hours rather than minutes: fuzzers for long, and property tests with many more rounds.
-soak: build fuzz-programs
-	cmake --preset asan
-	cmake --build --preset asan -j $(JOBS)
-	tools/fuzz --seconds $(SOAK_SECONDS)
-	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
-	BERTH_SOAK=1 ctest --preset asan --timeout 14400
-
-format: deps
 	clang-format-19 -i $(SOURCES)
 
 tidy: deps
