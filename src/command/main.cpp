@@ -1,4 +1,5 @@
-// The berth program: picks the command.
+// The berth program: one file for all commands, picked by the name it is called by (`sbatch`, a
+// link) or by the first word (`berth sbatch`).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,20 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "command/explain_command.h"
+#include "command/commands.h"
+#include "command/version.h"
 #include "request/request.h"
 
 namespace {
 
-constexpr std::string_view kVersion = "berth 0.1.0 (speaks slurm 26.11.0)\n";
-
-constexpr std::string_view kHelp =
-    R"(berth: who gets which GPU, and why.
-
-  berth explain SCRIPT      what a batch script will get, rank by rank, and what is wrong with it
-  berth explain --help      its options
-  berth --version
-)";
+using berth::command::CommandRow;
 
 berth::request::Environment environment_of(char** entries) {
   berth::request::Environment environment;
@@ -34,25 +28,46 @@ berth::request::Environment environment_of(char** entries) {
   return environment;
 }
 
-int print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return 0;
+std::string help() {
+  std::string text = "berth: who gets which GPU, and why.\n\n";
+  for (const CommandRow& row : berth::command::command_rows()) {
+    if (!row.help.empty()) text += fmt::format("  berth {:<10} {}\n", row.name, row.help);
+  }
+  return text + "\n  berth COMMAND --help   its options\n  berth --version\n";
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const std::string_view name = words.empty() ? std::string_view() : words.front();
-  if (name == "explain") {
-    return berth::command::run_explain(std::span(words).subspan(1), environment_of(environ));
+  std::vector<std::string> words(argv, argv + argc);
+  if (words.empty()) words.emplace_back("berth");
+  std::span<const std::string> rest(words);
+  const CommandRow* row = berth::command::find_command(base_name(rest.front()));
+  rest = rest.subspan(1);
+  if (row == nullptr) {
+    const std::string_view name = rest.empty() ? std::string_view() : rest.front();
+    if (name == "--version" || name == "-V") {
+      fmt::print("{}\n", berth::command::kBerthVersion);
+      return 0;
+    }
+    if (name == "help" || name == "--help" || name == "-h") {
+      fmt::print("{}", help());
+      return 0;
+    }
+    if (name.empty()) {
+      fmt::print(stderr, "{}", help());
+      return 1;
+    }
+    row = berth::command::find_command(name);
+    if (row == nullptr) {
+      fmt::print(stderr, "berth: unknown command {}; `berth help` lists them\n", name);
+      return 1;
+    }
+    rest = rest.subspan(1);
   }
-  if (name == "--version" || name == "-V") return print(kVersion);
-  if (name == "help" || name == "--help" || name == "-h") return print(kHelp);
-  if (name.empty()) {
-    fmt::print(stderr, "{}", kHelp);
-    return 1;
-  }
-  fmt::print(stderr, "berth: unknown command {}; `berth help` lists them\n", name);
-  return 1;
+  return row->run(rest, environment_of(environ));
 }

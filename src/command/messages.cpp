@@ -1,0 +1,79 @@
+#include "command/messages.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace berth::command {
+namespace {
+
+constexpr std::array kCodeNames = {
+#define BERTH_CODE(name, text) std::string_view(#name),
+#include "base/codes.def"
+#undef BERTH_CODE
+};
+
+/// Straight to the descriptor: a line is never torn, and nothing is left in a buffer when the
+/// command is killed.
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // nobody is left to tell
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+Message message_of(const wire::Line& line) {
+  const auto severity = std::min<std::uint32_t>(line.severity(), static_cast<int>(Severity::fatal));
+  return {static_cast<Severity>(severity), line.text()};
+}
+
+std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::Line>& lines) {
+  std::vector<Message> messages;
+  for (const wire::Line& line : lines) messages.push_back(message_of(line));
+  return messages;
+}
+
+Error error_of(const wire::Refusal& refusal) {
+  Error error;
+  const auto* const at = std::ranges::find(kCodeNames, std::string_view(refusal.code()));
+  if (at != kCodeNames.end()) error.code = static_cast<Code>(at - kCodeNames.begin());
+  error.messages = messages_of(refusal.lines());
+  error.hint = refusal.hint();
+  error.exit_code = refusal.exit_code();
+  return error;
+}
+
+void print_message(const Message& message, std::string_view command) {
+  write_all(STDERR_FILENO, render(message, command) + "\n");
+}
+
+void print_messages(const std::vector<Message>& messages, std::string_view command) {
+  for (const Message& message : messages) print_message(message, command);
+}
+
+void print_info(std::string_view text, std::string_view command) {
+  print_message({Severity::plain, std::string(text)}, command);
+}
+
+void print_hint(std::string_view text) {
+  print_message({Severity::plain, std::string(text)}, "berth");
+}
+
+int print_error(const Error& error, std::string_view command) {
+  std::string lines;
+  if (error.messages.empty() && error.exit_code != 0) {
+    lines = render({Severity::error, std::string(error.what())}, command) + "\n";
+  }
+  for (const Message& message : error.messages) lines += render(message, command) + "\n";
+  if (!error.hint.empty()) lines += "berth: " + error.hint + "\n";
+  write_all(error.exit_code == 0 ? STDOUT_FILENO : STDERR_FILENO, lines);
+  return error.exit_code;
+}
+
+}  // namespace berth::command
