@@ -89,9 +89,9 @@ bool may_send(const Rule& rule, const Caller& caller, bool is_agent) {
     case Who::anyone:
       return true;
     case Who::admin:
-      return caller.admin;
+      return caller.privileged;
     case Who::agent:
-      return caller.admin && is_agent;
+      return caller.privileged && is_agent;
   }
   return false;
 }

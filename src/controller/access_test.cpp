@@ -23,8 +23,8 @@ std::set<std::string> sendable_by(const Caller& caller, bool is_agent) {
   return names;
 }
 
-const Caller kUser{1000, 1000, false, true};
-const Caller kRoot{0, 0, true, true};
+const Caller kUser{1000, 1000, false};
+const Caller kRoot{0, 0, true};
 
 TEST(Access, EveryRowSaysWhichThreadAnswers) {
   for (const wire::Kind kind : kAll) {

@@ -4,16 +4,15 @@
 
 #include <cstdint>
 
+#include "job/types.h"
+
 namespace berth::controller {
 
-struct Caller {
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
-  bool admin = false;  // root, SlurmUser or the user that runs the controller: may do all
-  bool local = true;   // came through the unix socket
+using Caller = job::Caller;
 
-  /// May this caller act on what belongs to `owner`?
-  [[nodiscard]] bool may_touch(std::uint32_t owner) const { return admin || uid == owner; }
-};
+/// May this caller act on what belongs to `owner`?
+inline bool may_touch(const Caller& caller, std::uint32_t owner) {
+  return caller.privileged || caller.uid == owner;
+}
 
 }  // namespace berth::controller
