@@ -1,0 +1,266 @@
+// The controller's memory: cluster, what is taken of it, jobs, steps, nodes; and every transition
+// as a method. A method changes memory, marks records to be stored (take_dirty) and says what has
+// to be done outside (take_effects). The controller stores first and carries out afterwards;
+// replies to clients likewise come after the commit. No clock, no files, no sockets: the same calls
+// give the same state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cluster/usage.h"
+#include "job/effect.h"
+#include "job/types.h"
+#include "place/place.h"
+#include "wire/info.pb.h"
+#include "wire/record.pb.h"
+
+namespace berth::job {
+
+/// One commit. Ended jobs stay in the store (history) after they left memory.
+struct Dirty {
+  std::vector<wire::JobRecord> jobs;
+  std::vector<wire::StepRecord> steps;
+  std::vector<wire::NodeRecord> nodes;
+  std::vector<wire::PartitionRecord> partitions;
+  std::vector<JobId> forgotten;  // left memory (MinJobAge): only if the store has use for it
+  std::optional<JobId> next_job_id;
+  /// Must be on disk before effects and replies (all but the creation of steps and node chatter).
+  bool sync = false;
+  [[nodiscard]] bool empty() const {
+    return jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
+           forgotten.empty() && !next_job_id;
+  }
+};
+
+/// What the store has, for load().
+struct Stored {
+  std::vector<wire::JobRecord> jobs;
+  std::vector<wire::NodeRecord> nodes;
+  std::vector<wire::PartitionRecord> partitions;  // already applied to the cluster by the caller
+  JobId next_job_id = 0;
+};
+
+struct Submitted {
+  JobId id = 0;
+  std::vector<JobId> components;  // of a heterogeneous job, else empty
+  std::vector<Message> warnings;
+  bool again = false;  // the token was known: nothing new
+  // --test-only
+  Time start_time = 0;
+  std::string test_nodes;
+  std::uint32_t test_cpus = 0;
+  std::string partition;
+};
+
+/// scancel of one job (JobName already resolved by pick()).
+struct Cancel {
+  Caller caller;
+  std::optional<int> signal;  // unset: terminate
+  bool batch_only = false;
+  bool full = false;
+  bool hurry = false;
+};
+
+/// `scontrol update NodeName=`. Unset = leave.
+struct NodeChange {
+  std::optional<std::string>
+      state;  // DOWN DRAIN RESUME UNDRAIN FAIL IDLE NORESP FUTURE, upper case
+  std::optional<std::string> reason;
+  std::optional<std::string> comment;
+  std::optional<std::string> extra;
+  std::optional<std::uint32_t> weight;
+  std::optional<std::string> features;
+  Caller caller;
+};
+
+/// `scontrol update JobId=` of what is not an option of sbatch (the rest: update_words).
+struct JobChange {
+  std::optional<std::uint32_t> priority;
+  std::optional<std::int32_t> nice;
+  std::optional<std::optional<std::uint32_t>> time_limit_minutes;  // inner unset = unlimited
+  std::optional<std::string> comment;
+  std::optional<std::string> admin_comment;
+  std::optional<std::uint32_t> array_throttle;
+  std::optional<bool> requeue;
+  std::optional<Time> begin_time;
+  std::optional<Time> deadline;
+  std::optional<std::string> dependency;  // "" = none
+  std::optional<Time> end_time;           // of a running job: sets its time limit
+};
+
+/// Refusals of actions on jobs, with Slurm's text: job_error(JobFault::no_such_job).
+enum class JobFault {
+  no_such_job,     // Invalid job id specified
+  not_yours,       // Access/permission denied
+  already_done,    // Job/step already completing or completed
+  not_pending,     // Job is no longer pending execution
+  not_running,     // Job is not running
+  not_suspended,   // Job is not suspended
+  disabled,        // Requested operation is presently disabled
+  bad_dependency,  // Job dependency problem
+  bad_update,      // Invalid ... for update
+  not_batch,       // Only batch jobs are accepted for operation
+};
+std::string_view fault_text(JobFault fault);
+Error job_error(JobFault fault);
+
+/// What the scheduler has to look at since it last did.
+struct Wake {
+  bool everything = false;     // something was freed or changed: a whole pass
+  std::vector<JobId> arrived;  // new or newly eligible jobs; nothing else changed
+  [[nodiscard]] bool any() const { return everything || !arrived.empty(); }
+};
+
+/// Order of consideration: partition tier, priority, submit time, id.
+struct QueueKey {
+  std::uint32_t tier = 0;
+  std::uint32_t priority = 0;
+  Time submit = 0;
+  JobId id = 0;
+  friend bool operator<(const QueueKey& a, const QueueKey& b) {
+    if (a.tier != b.tier) return a.tier > b.tier;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    if (a.submit != b.submit) return a.submit < b.submit;
+    return a.id < b.id;
+  }
+};
+
+class State {
+ public:
+  State(cluster::Cluster cluster, Policy policy);
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // ---- Reading ---------------------------------------------------------------------------------
+  [[nodiscard]] const cluster::Cluster& cluster() const;
+  [[nodiscard]] const cluster::Usage& usage() const;
+  [[nodiscard]] const Policy& policy() const;
+  /// All jobs in memory by id: pending, running and those that ended less than MinJobAge ago.
+  [[nodiscard]] const std::map<JobId, Job>& jobs() const;
+  [[nodiscard]] const Job* find(JobId id) const;
+  /// By array id and index: the element's own record, or the pending rest that holds the index.
+  [[nodiscard]] const Job* find_element(JobId array, std::uint32_t task) const;
+  /// All records of an array (rest and elements), or of a heterogeneous job, by its id; else the
+  /// job.
+  [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
+  /// Records a JobName means, without splitting arrays (for reading).
+  [[nodiscard]] std::vector<JobId> named(const wire::JobName& name) const;
+  [[nodiscard]] const NodeState& node(cluster::NodeIndex index) const;
+  [[nodiscard]] const NodeState* find_node(std::string_view name) const;
+  [[nodiscard]] const std::set<QueueKey>& queue() const;
+  [[nodiscard]] const std::map<std::string, wire::PartitionRecord>& partition_records() const;
+  [[nodiscard]] std::uint64_t licenses_used(const std::string& name) const;
+  /// All records of this array or job have ended (WaitJob).
+  [[nodiscard]] bool all_ended(JobId id) const;
+  /// Highest exit status of the job or of all elements of the array (WaitJob).
+  [[nodiscard]] std::int32_t highest_exit(JobId id) const;
+  [[nodiscard]] std::size_t pending_count() const;
+  /// Grows with every change, for caches of views.
+  [[nodiscard]] std::uint64_t version() const;
+
+  // ---- Submission ------------------------------------------------------------------------------
+  /// sbatch, salloc, srun. `asked_blob` is the key under which the caller stores ask.asked() in the
+  /// same commit. A refusal that leaves a FAILED record (as Slurm does) marks it dirty all the
+  /// same.
+  Result<Submitted> submit(const wire::SubmitJob& ask, std::uint64_t asked_blob,
+                           const Caller& caller, Time now);
+
+  // ---- Scheduling (called by schedule::run) ----------------------------------------------------
+  /// What changed since the last call; clears it.
+  Wake take_wake();
+  /// True when the job may start as far as time, hold, dependencies, array limit and licenses go.
+  /// Otherwise `reason` is squeue's word.
+  bool eligible(const Job& job, Time now, std::string& reason) const;
+  /// Starts a job (the lowest element of an array rest, all components of a heterogeneous job: one
+  /// plan each). Placement is checked again: false when it does not fit any more.
+  bool start(JobId id, const std::vector<place::JobPlan>& plans, bool backfilled, Time now);
+  /// Why it waits. Tells the owner when the word changed.
+  void set_reason(JobId id, std::string_view reason, std::string text, Time now);
+  void set_planned(JobId id, Time start, std::string nodes);
+
+  // ---- What nodes say --------------------------------------------------------------------------
+  /// A node registered: compared with slurm.conf, then its jobs and steps with ours.
+  /// The refusal is for NodeVerdict (unknown node).
+  Result<void> register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
+                             Time now);
+  void node_beat(std::string_view name, double load, std::uint32_t free_memory_mb);
+  /// The connection broke: NOT_RESPONDING; DOWN after SlurmdTimeout (tick).
+  void node_lost(std::string_view name, Time now);
+  /// Prolog, epilog or kill trouble: drains.
+  void node_trouble(std::string_view name, const std::string& reason, Time now);
+  void job_begun(const wire::JobBegun& message, Time now);
+  void job_gone(const wire::JobGone& message, Time now);
+  void step_started(const wire::StepSpec& spec, std::string_view node, Time now);
+  void step_ended(const wire::StepEnded& message, Time now);
+
+  // ---- Owners ----------------------------------------------------------------------------------
+  /// salloc's command or srun's step ended.
+  Result<void> finish_job(JobId id, const Caller& caller, std::int32_t exit_status, Time now);
+  /// The owner's connection went away and did not come back in time.
+  void owner_gone(JobId id, Time now);
+
+  // ---- Steps -----------------------------------------------------------------------------------
+  /// Answered by effects with the same key: GrantStep, RefuseStep, or StepMustWait and later one of
+  /// them.
+  void create_step(const wire::CreateStep& ask, std::uint64_t key, const Caller& caller, Time now);
+  /// The srun that waits has gone.
+  void drop_waiting_step(std::uint64_t key);
+  /// srun is gone, scancel of a step, its time is over.
+  Result<void> end_step(JobId id, std::uint32_t step, const Caller& caller, std::string cause,
+                        Time now);
+
+  // ---- Actions ---------------------------------------------------------------------------------
+  /// Records a JobName means; pending elements that are named one by one are split off first.
+  Result<std::vector<JobId>> pick(const wire::JobName& name, Time now);
+  Result<void> cancel(JobId id, const Cancel& how, Time now);
+  Result<void> cancel_step(JobId id, std::uint32_t step, const Cancel& how, Time now);
+  Result<void> hold(JobId id, const Caller& caller, bool user_hold, Time now);
+  Result<void> release(JobId id, const Caller& caller, Time now);
+  Result<void> requeue(JobId id, const Caller& caller, bool hold, Time now);
+  Result<void> suspend(JobId id, const Caller& caller, Time now);
+  Result<void> resume(JobId id, const Caller& caller, Time now);
+  Result<void> top(JobId id, const Caller& caller, Time now);
+  Result<void> notify(JobId id, const Caller& caller, const std::string& text, Time now);
+  Result<void> change(JobId id, const JobChange& change, const Caller& caller, Time now);
+  /// Options changed by `scontrol update`: words as sbatch would take them, read after the command
+  /// line. `asked` is what the store has under Job::asked_blob.
+  Result<void> update_words(JobId id, const std::vector<std::string>& words,
+                            const wire::Asked& asked, const Caller& caller, Time now);
+  Result<void> change_node(std::string_view name, const NodeChange& change, Time now);
+
+  // ---- Configuration ---------------------------------------------------------------------------
+  /// slurm.conf was read again, or scontrol changed a partition: running jobs keep their
+  /// allocations (by node name); pending ones are placed by the new cluster.
+  void reconfigure(cluster::Cluster cluster, Policy policy, Time now);
+  /// Remembers what scontrol did to a partition; the caller then calls reconfigure().
+  void keep_partition(wire::PartitionRecord record);
+
+  // ---- Time ------------------------------------------------------------------------------------
+  /// When tick() next has something to do.
+  [[nodiscard]] std::optional<Time> next_deadline() const;
+  void tick(Time now);
+
+  // ---- Store -----------------------------------------------------------------------------------
+  using FetchAsked = std::function<std::optional<wire::Asked>(std::uint64_t blob)>;
+  /// Fills an empty State. Jobs that cannot be read are logged (effect Log) and left out.
+  void load(const Stored& stored, const FetchAsked& fetch, Time now);
+  Dirty take_dirty();
+  std::vector<Effect> take_effects();
+
+ private:
+  struct Memory;  // memory.h, for this module alone
+  std::unique_ptr<Memory> m_;
+};
+
+}  // namespace berth::job

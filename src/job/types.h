@@ -1,0 +1,314 @@
+// What the controller knows about jobs, steps and nodes: plain values. Only job::State changes
+// them; everybody else reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/bits.h"
+#include "cluster/cluster.h"
+#include "cluster/usage.h"
+#include "place/step.h"
+#include "request/request.h"
+#include "wire/agent.pb.h"
+#include "wire/submit.pb.h"
+
+namespace berth::job {
+
+using JobId = std::uint32_t;
+/// Unix seconds. 0 = not known. There is no clock in this module: now is always passed in.
+using Time = std::int64_t;
+
+/// Who calls: from the socket or munge. `privileged`: root, SlurmUser, or the controller's own uid.
+struct Caller {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  bool privileged = false;
+};
+
+/// Base states, with Slurm's numbers.
+enum class Base : std::uint8_t {
+  pending,
+  running,
+  suspended,
+  completed,
+  cancelled,
+  failed,
+  timeout,
+  node_fail,
+  preempted,
+  boot_fail,
+  deadline,
+  out_of_memory,
+};
+/// "PENDING", …
+std::string_view base_name(Base base);
+std::optional<Base> base_of(std::string_view name);
+inline bool ended(Base base) {
+  return base >= Base::completed;
+}
+
+/// Flags beside the base state.
+struct Flags {
+  bool completing = false;    // over, but some node has not said JobGone
+  bool configuring = false;   // running, but some node has not said JobBegun
+  bool requeued = false;      // pending again (while completing: will be)
+  bool requeue_hold = false;  // and held
+  bool special_exit = false;
+  bool launch_failed = false;
+  bool signaling = false;
+  friend bool operator==(const Flags&, const Flags&) = default;
+};
+/// "COMPLETING", … in Slurm's display precedence.
+std::vector<std::string> flag_names(const Flags& flags);
+
+/// What one component of a submission asks for, parsed. Equal submissions (and all elements of an
+/// array) share one. Script and environment are not here: they stay in the store (Job::asked_blob).
+struct Submission {
+  request::Request request;  // of this component
+  std::string job_name;      // request::job_name_of
+  std::string directory;     // --chdir, or where the command ran
+  std::string submit_line;
+  std::string host;
+  std::uint32_t session = 0;
+  std::uint32_t component = 0;
+  std::uint32_t components = 1;
+  std::string command_path;  // scontrol's Command=: the script or program
+  std::uint64_t shape = 0;   // equal shapes place alike: memo key of the scheduler
+  // Options read once, as the scheduler and State need them
+  std::string account;
+  std::string qos;
+  std::string reservation;
+  std::string licenses;
+  std::string wckey;
+  std::string comment;
+  std::string extra;
+  bool hold = false;
+  bool no_kill = false;
+  bool kill_on_invalid_dependency = false;
+  std::optional<bool> requeue;  // --requeue, --no-requeue
+  std::int32_t nice = 0;
+  std::optional<std::uint32_t> priority;
+  int warn_signal = 0;  // --signal
+  std::uint32_t warn_seconds = 60;
+  bool warn_batch_only = false;
+  std::optional<std::uint32_t> immediate_seconds;
+
+  /// Text of a given option, or "".
+  [[nodiscard]] std::string_view text(request::Opt option) const;
+};
+
+/// Of an array: the pending rest (task unset) or an element that was split off (task set).
+struct ArrayFacts {
+  JobId job_id = 0;  // of the whole array
+  std::optional<std::uint32_t> task;
+  Bits rest;                                            // indices still pending in this record
+  std::uint32_t throttle = 0;                           // %n, 0 = none
+  std::uint32_t min = 0, max = 0, count = 0, step = 1;  // of the whole array
+};
+
+struct HetFacts {
+  JobId leader = 0;
+  std::uint32_t offset = 0;
+  std::uint32_t size = 1;
+};
+
+/// A step of a running job (also kBatchStep, kInteractiveStep).
+struct Step {
+  std::uint32_t id = 0;
+  std::string name;
+  Time start = 0;
+  std::optional<Time> limit_at;  // when its own time limit is over
+  std::optional<std::uint32_t> time_limit_minutes;
+  std::vector<std::string> nodes;
+  std::set<std::string> open_nodes;  // have not said StepEnded
+  std::uint32_t ntasks = 0;
+  std::uint32_t cpus = 0;
+  std::string tres;  // "cpu=2,mem=1G,node=1,gres/gpu=1"
+  std::string tres_per_node;
+  std::string submit_line;
+  std::string host;                     // of srun
+  std::vector<std::string> task_nodes;  // node of each rank
+  std::int32_t exit_status = 0;         // highest so far, wait(2) form
+  bool out_of_memory = false;
+  bool system_failure = false;
+  bool ending = false;  // EndStep sent
+  std::string cause;    // of ending: "TIME LIMIT", …
+  wire::StepUsage usage;
+  std::vector<JobId> het_jobs;  // other components' jobs it runs in (this record is the leader's)
+};
+
+/// A step that waits for other steps of its job. `key` is the controller's own name of the request.
+struct WaitingStep {
+  std::uint64_t key = 0;
+  wire::CreateStep ask;
+  Caller caller;
+  std::string last_text;  // what was said last; said again only when it changes
+};
+
+/// What exists only while a job holds an allocation.
+struct Running {
+  place::JobFacts facts;
+  place::StepState steps;
+  std::map<std::uint32_t, Step> open_steps;
+  std::vector<WaitingStep> waiting;     // first come, first served
+  std::set<std::string> not_begun;      // nodes that have not said JobBegun
+  std::set<std::string> not_gone;       // COMPLETING: nodes that have not said JobGone
+  bool ready = false;                   // all nodes said JobBegun
+  bool warned = false;                  // --signal was sent
+  bool released = false;                // Usage was given back
+  std::vector<std::string> node_names;  // of the allocation, in order
+  explicit Running(place::JobFacts f) : facts(std::move(f)), steps(facts) {}
+};
+
+/// One job record: an ordinary job, the pending rest of an array, an element of it, or a component
+/// of a heterogeneous job.
+struct Job {
+  JobId id = 0;
+  std::shared_ptr<const Submission> what;
+  std::uint64_t asked_blob = 0;
+  std::vector<std::string> overrides;  // words of `scontrol update`, read after the command line
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string token;
+  bool batch = false;
+  bool interactive = false;
+  bool detached = false;
+
+  Base base = Base::pending;
+  Flags flags;
+  std::string reason = "None";  // squeue's word
+  std::string reason_text;      // our words
+  std::uint32_t priority = 0;   // 0 = held
+  bool priority_fixed = false;
+  std::int32_t nice = 0;
+  bool held = false;  // by the user or an administrator
+  bool held_by_admin = false;
+  bool requeue = true;  // may be started again
+  std::uint32_t attempt = 0;
+  std::uint32_t restarts = 0;
+
+  Time submit_time = 0;
+  Time begin_time = 0;     // not before
+  Time eligible_time = 0;  // when nothing but resources kept it waiting; 0 = not yet
+  Time start_time = 0;
+  Time end_time = 0;
+  Time suspend_time = 0;
+  Time seconds_suspended = 0;
+  Time deadline = 0;
+  Time planned_start = 0;     // the scheduler's guess; 0 = none
+  std::string planned_nodes;  // host list
+  Time last_evaluation = 0;
+  bool backfilled = false;
+
+  std::int32_t exit_status = 0;  // wait(2) form
+  std::int32_t derived_exit_status = 0;
+  std::unique_ptr<ArrayFacts> array;
+  std::unique_ptr<HetFacts> het;
+  std::string partition;  // the one it runs in, or the one(s) asked for while pending
+  bool time_limit_decided = false;
+  std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
+  std::uint32_t next_step = 0;
+  std::optional<std::uint32_t> ended_by;  // who cancelled it
+  std::string comment;
+  std::string admin_comment;
+  std::string failed_node;
+  std::string sluid;
+  std::string dependency;  // as it stands now: "afterok:12(unfulfilled)"; "" = none left
+  bool dependency_failed = false;
+  std::string end_cause;  // EndJob.cause while completing
+  std::string prolog_error;
+  /// What it holds or held (kept after the end, for history).
+  cluster::Allocation allocation;
+  std::vector<std::string> nodes;  // names, in order of `allocation`
+  std::unique_ptr<Running> running;
+
+  [[nodiscard]] bool pending() const { return base == Base::pending && !flags.completing; }
+  [[nodiscard]] bool holds_nodes() const { return running != nullptr; }
+  [[nodiscard]] bool is_array_rest() const { return array && !array->task; }
+  /// The id of the array, or its own.
+  [[nodiscard]] JobId array_id() const { return array ? array->job_id : id; }
+  /// "12", "12_3", "12_[3-9%2]", "12+1".
+  [[nodiscard]] std::string shown() const;
+  /// When the time limit is over (start + limit + suspended); nullopt = unlimited or not running.
+  [[nodiscard]] std::optional<Time> limit_at() const;
+};
+
+/// Beyond slurm.conf: what a node said and what was done to it.
+struct NodeState {
+  bool registered = false;  // since the controller started
+  bool responding = false;
+  Time silent_since = 0;  // not responding since
+  bool down = false;
+  bool drain = false;
+  bool fail = false;
+  bool invalid = false;  // registered with less than configured
+  bool unknown_since_start = true;
+  std::string reason;
+  std::uint32_t reason_uid = 0;
+  Time reason_time = 0;
+  std::string comment;
+  std::string extra;
+  std::optional<std::uint32_t> weight;
+  std::optional<std::string> features;
+  Time boot_time = 0;
+  Time agent_started = 0;
+  Time last_busy = 0;
+  std::string arch, os, host, version;
+  wire::NodeAddress address;
+  double load = 0;
+  std::optional<std::uint64_t> free_memory_mb;
+  std::set<JobId> jobs;        // hold something here
+  std::set<JobId> completing;  // of these: over, waiting for JobGone
+
+  /// Jobs may be started here.
+  [[nodiscard]] bool usable() const {
+    return registered && responding && !down && !drain && !fail && !invalid;
+  }
+};
+
+/// What of a partition only policy reads (placement reads cluster::Partition).
+struct PartitionPolicy {
+  std::uint32_t priority_tier = 1;
+  std::uint32_t priority_job_factor = 1;
+  std::optional<std::uint32_t> over_time_minutes;
+  bool root_only = false;
+  bool disable_root = false;
+  std::vector<std::string> allow_accounts;  // empty = all
+  std::vector<std::string> deny_accounts;
+};
+
+/// Settings of slurm.conf that decide about jobs and nodes.
+struct Policy {
+  std::string cluster_name = "cluster";
+  std::string conf_path;
+  std::uint32_t kill_wait = 30;
+  std::uint32_t min_job_age = 300;
+  JobId first_job_id = 1;
+  JobId max_job_id = 0x03ff0000;
+  std::uint32_t max_job_count = 10000;
+  std::uint32_t inactive_limit = 0;
+  bool job_requeue = true;
+  std::uint32_t max_batch_requeue = 5;
+  std::uint32_t slurmd_timeout = 300;
+  std::uint32_t return_to_service = 0;
+  std::uint32_t over_time_minutes = 0;
+  std::uint32_t complete_wait = 0;
+  std::uint32_t requeue_delay = 120;  // after a node failure
+  bool config_overrides = false;      // SlurmdParameters=config_overrides
+  bool kill_invalid_depend = false;
+  bool job_file_append = false;
+  bool emulated = false;
+  std::map<std::string, std::uint64_t> licenses;  // Licenses=
+  std::map<std::string, PartitionPolicy> partitions;
+  std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
+};
+
+}  // namespace berth::job

@@ -1,0 +1,31 @@
+// Which pending jobs start now: in order, with backfill that never delays the first job that waits.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "job/state.h"
+
+namespace berth::schedule {
+
+struct Figures {
+  std::size_t examined = 0;  // jobs looked at
+  std::size_t placed = 0;    // calls of place_job
+  std::size_t started = 0;
+  bool backfill = false;  // a whole pass was made
+};
+
+struct Options {
+  std::size_t depth = 1000;  // jobs that are placed in one pass
+  std::uint32_t backfill_window_minutes = 1440;
+};
+
+/// Looks at what State::take_wake() says and starts what may start. Call after every batch of
+/// events; cheap when nothing changed.
+Figures run(job::State& state, job::Time now, const Options& options = {});
+
+/// When the job would start if nothing else came (--test-only, squeue --start); 0 = not known.
+job::Time expected_start(const job::State& state, const request::Request& request, job::Time now,
+                         place::JobPlan* plan = nullptr);
+
+}  // namespace berth::schedule
