@@ -1,0 +1,156 @@
+// One framed peer on a Loop: a client, an agent, a supervisor.
+//
+//   auto c = net::Connection::adopt(loop, std::move(fd));
+//   c->start({.on_frame = [this](net::Connection& c, const wire::Frame& f) {
+//               switch (f.kind) {
+//                 case wire::Kind::Ping: if (auto m = wire::decode<wire::Ping>(f.payload))
+//                 c.send(wire::Pong{}); …
+//             },
+//             .on_closed = [this](net::Connection& c, std::string_view reason) { forget(c); }});
+//   c->send(reply);                   // buffered; goes out at once when the socket takes it
+//
+// Lifetime: the loop keeps a started connection alive until it is closed; hold a shared_ptr or
+// weak_ptr to talk to it. After close(), release() or on_closed nothing is called any more and
+// send() does nothing. Callbacks may close, release or drop the connection.
+// Cost: an idle connection has no buffer of its own; reads go through the loop's shared scratch
+// memory, at most kReadBytes for each round, and only an incomplete frame is kept.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "net/address.h"
+#include "net/fds.h"
+#include "net/loop.h"
+#include "wire/frame.h"
+
+namespace berth::net {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  static constexpr std::size_t kReadBytes = 64 * 1024;
+  static constexpr std::size_t kDefaultBacklog = 128 * 1024 * 1024;
+  static constexpr std::size_t kCongested = 256 * 1024;
+
+  struct Handlers {
+    /// The payload is valid during the call only.
+    std::function<void(Connection&, const wire::Frame&)> on_frame;
+    /// Once, when the peer went away, sent nonsense, or read too slowly (backlog). Not after
+    /// close() or release(). `reason` is for logs; "" = the peer closed between frames.
+    std::function<void(Connection&, std::string_view reason)> on_closed;
+    /// The backlog, which had been above kCongested, is empty again.
+    std::function<void(Connection&)> on_drained;
+  };
+
+  /// `unread`: bytes that were read from the descriptor before (see Released).
+  static std::shared_ptr<Connection> adopt(Loop& loop, Fd fd, std::string unread = {});
+
+  /// Connects without blocking (but for resolving a name that is no number) and calls done in the
+  /// loop; the connection is not started yet.
+  static void dial(Loop& loop, const Address& address, Clock::duration patience,
+                   std::move_only_function<void(Result<std::shared_ptr<Connection>>)> done);
+
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Begins to read. Once.
+  void start(Handlers handlers);
+
+  template <class M>
+  void send(const M& message) {
+    if (!open()) return;
+    wire::append(out_, message);
+    flush_soon();
+  }
+  /// Bytes that are whole frames already (one message for many peers).
+  void send_bytes(std::string_view frames);
+
+  /// No callbacks any more; what was sent still goes out, for at most `patience`, then the
+  /// descriptor is closed.
+  void close(Clock::duration patience = std::chrono::seconds(5));
+  /// No callbacks any more, closed at once.
+  void abort();
+  [[nodiscard]] bool open() const { return state_ == State::idle || state_ == State::started; }
+
+  /// Back pressure: how much waits to be sent, and whether it is more than kCongested.
+  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
+  [[nodiscard]] bool congested() const { return backlog() > kCongested; }
+  /// A peer that lets more than this wait is dropped.
+  void limit_backlog(std::size_t bytes) { most_backlog_ = bytes; }
+
+  /// Stops and resumes on_frame (to push back on a sender). Frames already read wait.
+  void pause();
+  void resume();
+
+  /// The largest frame taken from this peer. Begins as kUnknownPeerBytes; set kMostBytes once the
+  /// peer is known (unix: at once).
+  void limit_frames(std::size_t bytes) { most_frame_ = bytes; }
+
+  struct Released {
+    Fd fd;               // blocking mode is not restored: O_NONBLOCK is set
+    std::string unread;  // read, but not yet given to on_frame
+    std::string unsent;  // sent, but not yet taken by the kernel
+  };
+  /// Gives the descriptor away, also from within on_frame (the frame at hand is not in `unread`).
+  Released release();
+
+  /// Who is at the other end of a unix socket.
+  [[nodiscard]] const std::optional<Peer>& peer() const { return peer_; }
+  [[nodiscard]] bool is_unix() const { return peer_.has_value(); }
+  /// Peer's address of a TCP connection, as text without port; "" for unix.
+  [[nodiscard]] std::string remote_host() const;
+
+  /// This connection matters although it is silent (an agent, an owner of a job): a listener that
+  /// runs out of descriptors does not drop it.
+  void keep();
+
+ private:
+  friend class Listener;
+  enum class State { idle, started, closing, closed };
+  /// Where a listener keeps its connections in order of their last complete frame.
+  struct Place {
+    std::list<std::weak_ptr<Connection>>* list = nullptr;
+    std::list<std::weak_ptr<Connection>>::iterator at;
+    std::shared_ptr<std::list<std::weak_ptr<Connection>>> owner;
+  };
+
+  Connection(Loop& loop, Fd fd, std::string unread);
+  void ready(Ready ready);
+  void read();
+  /// Gives frames in `bytes` away; returns how many bytes were used.
+  std::size_t take_frames(std::string_view bytes);
+  void flush_soon();
+  void flush();
+  void watch_again();
+  void fail_with(std::string_view reason);
+  void finish();
+
+  Loop& loop_;
+  Fd fd_;
+  State state_ = State::idle;
+  bool paused_ = false;
+  bool in_frames_ = false;
+  bool was_congested_ = false;
+  bool watched_ = false;
+  Interest interest_;
+  std::size_t most_frame_ = wire::kUnknownPeerBytes;
+  std::size_t most_backlog_ = kDefaultBacklog;
+  std::string in_;
+  std::string out_;
+  std::size_t sent_ = 0;
+  TimerId deadline_ = TimerId::none;
+  std::optional<Peer> peer_;
+  Handlers handlers_;
+  std::shared_ptr<Connection> self_;  // while started or closing
+  Place place_;
+};
+
+}  // namespace berth::net
