@@ -89,7 +89,11 @@ class SlurmReader {
         return;
       }
     }
+    if (find_key(slurm_keys(), pair.key) != nullptr) {
+      out_.given[text::to_lower(pair.key)] = pair.value;
+    }
     if (used_key(slurm_keys(), pair, "slurm.conf", complaints_, kLineTypes) == nullptr) return;
+    if (apply_daemon_pair(pair, out_.daemon, complaints_)) return;
     if (apply_limit_pair(pair, out_.limits, complaints_)) return;
     constexpr std::array<std::string_view, 5> kEnforce = {"NO", "ANY", "ALL", "YES", "0"};
     if (is(pair, "ClusterName")) cluster_name(pair);
@@ -148,6 +152,7 @@ class SlurmReader {
       complaints_.error(line.at, fmt::format("more than {} nodes", kMaxNodes));
       return;
     }
+    if (!one_each(line)) return;
     for (const std::string& name : line.names) {
       const auto [at, fresh] = names_.emplace(name, line.at);
       if (!fresh) {
@@ -157,6 +162,18 @@ class SlurmReader {
       }
     }
     if (!line.names.empty()) out_.nodes.push_back(std::move(line));
+  }
+
+  bool one_each(const NodeLine& line) {
+    const auto check = [&](const auto& list, std::string_view key) {
+      if (!list || list->value.size() == 1 || list->value.size() == line.names.size()) return true;
+      complaints_.error(
+          list->at, fmt::format("{}= has {} entries for {} nodes; give one for each, or one", key,
+                                list->value.size(), line.names.size()));
+      return false;
+    };
+    return check(line.hostnames, "NodeHostname") && check(line.addresses, "NodeAddr") &&
+           check(line.ports, "Port");
   }
 
   void partition(std::span<const Pair> pairs) {
@@ -243,7 +260,8 @@ class SlurmReader {
   }
 
   void note_repeat(const Pair& pair) {
-    if (is(pair, "SlurmctldHost")) return;  // one line for each controller
+    // One line for each controller, each program.
+    if (is(pair, "SlurmctldHost") || is(pair, "Prolog") || is(pair, "Epilog")) return;
     if (find_key(slurm_keys(), pair.key) == nullptr) return;
     const auto [at, fresh] = globals_.emplace(text::to_lower(pair.key), pair.at);
     if (fresh) return;

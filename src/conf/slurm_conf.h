@@ -10,6 +10,7 @@
 
 #include "base/bits.h"
 #include "conf/complaints.h"
+#include "conf/daemon_keys.h"
 #include "conf/source.h"
 #include "text/duration.h"
 #include "text/tres.h"
@@ -34,6 +35,9 @@ struct NodeLine {
   Maybe<Bits> cpu_spec_list;
   Maybe<std::string> state;  // upper case: UNKNOWN, CLOUD, DOWN, DRAIN, FAIL, FAILING, FUTURE
   Maybe<std::string> reason;
+  // One for each name, or one for all.
+  Maybe<std::vector<std::string>> hostnames, addresses;
+  Maybe<std::vector<std::uint32_t>> ports;
 };
 
 /// Limits and defaults that exist for the cluster and for each partition.
@@ -41,6 +45,16 @@ struct JobLimits {
   Maybe<std::uint64_t> def_mem_per_cpu_mb, def_mem_per_gpu_mb, def_mem_per_node_mb;
   Maybe<std::uint64_t> max_mem_per_cpu_mb, max_mem_per_node_mb;
   Maybe<std::uint32_t> def_cpu_per_gpu;
+};
+
+/// Who may use a partition and in which order it is served. Lists as written; unset = ALL.
+struct PartitionRules {
+  Maybe<std::uint32_t> priority_tier, priority_job_factor;
+  Maybe<std::string> allow_groups, allow_accounts, deny_accounts, allow_qos, deny_qos, alloc_nodes;
+  Maybe<std::string> qos, alternate, preempt_mode, billing_weights;
+  Maybe<bool> hidden, root_only, disable_root_jobs, require_reservation;
+  Maybe<std::uint32_t> over_time_limit_minutes;  // UINT32_MAX = unlimited
+  Maybe<std::uint32_t> grace_seconds;
 };
 
 /// A PartitionName= line with the DEFAULT lines above it applied.
@@ -56,6 +70,7 @@ struct PartitionLine {
   Maybe<std::string> over_subscribe;  // NO, YES, FORCE, EXCLUSIVE
   Maybe<std::string> exclusive;       // NO, NODE, USER, TOPO
   Maybe<bool> least_loaded;
+  PartitionRules rules;
 };
 
 struct DownNodesLine {
@@ -83,6 +98,8 @@ struct SlurmConf {
   Maybe<std::string> mpi_default;
   Maybe<std::string> enforce_part_limits;  // NO, ANY, ALL
   Maybe<std::vector<std::string>> gres_types;
+  DaemonKeys daemon;
+  std::map<std::string, std::string> given;  // global keys in lower case, values as written
   std::vector<NodeLine> nodes;
   std::vector<PartitionLine> partitions;
   std::vector<DownNodesLine> down_nodes;

@@ -210,11 +210,11 @@ TEST(SlurmConf, ReadsTypedValues) {
 TEST(SlurmConf, Warns) {
   const Got got = read(
       "ClusterName=c\n"
-      "KillWait=30\n"
-      "SlurmctldHost=a\nSlurmctldHost=b\n"
+      "MessageTimeout=30\n"
+      "VSizeFactor=1 SlurmctldHost=a\nSlurmctldHost=b\n"
       "MaxArraySize=10\nmaxarraysize=20\n"
-      "NodeName=n1 NodeAddr=1.2.3.4 Weight=1 Weight=2\n"
-      "NodeName=n2 NodeAddr=1.2.3.5\n"
+      "NodeName=n1 BcastAddr=1.2.3.4 Weight=1 Weight=2\n"
+      "NodeName=n2 BcastAddr=1.2.3.5\n"
       "TopologyPlugin=topology/tree\n"
       "MCSPlugin=mcs/none\n"
       "PartitionName=p Nodes=n1\nPartitionName=p Nodes=n2 AllowAccounts=physics AllowQos=ALL\n"
@@ -235,11 +235,11 @@ TEST(SlurmConf, Warns) {
           "counts"));
   ASSERT_EQ(got.unused.size(), 1u);
   EXPECT_EQ(shown(got.unused[0], true),
-            "slurm.conf: 5 keys that Slurm has are not used by berth: KillWait (line 2), "
-            "SlurmctldHost (line 3), NodeAddr (line 7), MCSPlugin (line 10), AllowQos (line 12)");
+            "slurm.conf: 4 keys that Slurm has are not used by berth: MessageTimeout (line 2), "
+            "VSizeFactor (line 3), BcastAddr (line 7), MCSPlugin (line 10)");
   EXPECT_EQ(shown(got.unused[0], false),
-            "slurm.conf: 5 keys that Slurm has are not used by berth: KillWait (line 2), "
-            "SlurmctldHost (line 3), NodeAddr (line 7), …");
+            "slurm.conf: 4 keys that Slurm has are not used by berth: MessageTimeout (line 2), "
+            "VSizeFactor (line 3), BcastAddr (line 7), …");
   EXPECT_EQ(got.conf.max_array_size->value, 20u);
   EXPECT_EQ(got.conf.nodes[0].weight->value, 2u);
   EXPECT_EQ(got.conf.partitions.at(0).nodes->value, "n2");
@@ -262,7 +262,7 @@ TEST(Config, ReadsTheRecordedCluster) {
   EXPECT_EQ(config->cgroup->plugin, "disabled");
   EXPECT_THAT(config->warnings, ElementsAre());
   ASSERT_EQ(config->unused.size(), 1u);
-  EXPECT_THAT(config->unused[0].keys, testing::Contains("KillWait (line 24)"));
+  EXPECT_THAT(config->unused[0].keys, testing::Contains("JobAcctGatherType (line 18)"));
 }
 
 TEST(Config, SaysWhenThereIsNone) {

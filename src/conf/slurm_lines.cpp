@@ -8,6 +8,7 @@
 #include "conf/keys.h"
 #include "conf/values.h"
 #include "text/cpumask.h"
+#include "text/hostlist.h"
 #include "text/words.h"
 
 namespace berth::conf {
@@ -114,6 +115,88 @@ void exclusive(const Pair& pair, PartitionLine& line, Complaints& complaints) {
   }
 }
 
+/// A host list, one for each name or one for all: how many is checked when the names are known.
+void node_names(const Pair& pair, Maybe<std::vector<std::string>>& field, Complaints& complaints) {
+  auto names = text::expand_hostlist(pair.value);
+  if (!names) {
+    complaints.error(pair.at, names.error().what());
+  } else if (!names->empty()) {
+    field = Located<std::vector<std::string>>{std::move(*names), pair.at};
+  }
+}
+
+/// "7001" or "[7001-7008]".
+void node_ports(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  Located<std::vector<std::uint32_t>> out{{}, pair.at};
+  const auto words = text::expand_hostlist(pair.value);
+  for (const std::string& word : words ? *words : std::vector<std::string>{pair.value}) {
+    const auto port = number({pair.key, word, pair.at}, 1, 65535, complaints);
+    if (!port) return;
+    out.value.push_back(port->value);
+  }
+  if (!out.value.empty()) line.ports = std::move(out);
+}
+
+bool node_address_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
+  if (is(pair, "NodeHostname")) {
+    node_names(pair, line.hostnames, complaints);
+  } else if (is(pair, "NodeAddr")) {
+    node_names(pair, line.addresses, complaints);
+  } else if (is(pair, "Port")) {
+    node_ports(pair, line, complaints);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& complaints) {
+  struct TextRow {
+    std::string_view key;
+    Maybe<std::string> PartitionRules::* field;
+  };
+  using R = PartitionRules;
+  static constexpr auto kTexts = std::to_array<TextRow>({
+      {"AllowGroups", &R::allow_groups},
+      {"AllowAccounts", &R::allow_accounts},
+      {"DenyAccounts", &R::deny_accounts},
+      {"AllowQos", &R::allow_qos},
+      {"DenyQos", &R::deny_qos},
+      {"AllocNodes", &R::alloc_nodes},
+      {"QOS", &R::qos},
+      {"Alternate", &R::alternate},
+      {"PreemptMode", &R::preempt_mode},
+      {"TRESBillingWeights", &R::billing_weights},
+  });
+  for (const TextRow& row : kTexts) {
+    if (!is(pair, row.key)) continue;
+    const bool all = text::equal_ignoring_case(pair.value, "ALL") || pair.value == "(null)";
+    (rules.*row.field).reset();
+    if (!all) rules.*row.field = Located<std::string>{pair.value, pair.at};
+    return true;
+  }
+  constexpr std::uint32_t kMaxPriority = 65533;
+  if (is(pair, "PriorityTier") || is(pair, "Priority")) {
+    put(rules.priority_tier, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "PriorityJobFactor") || is(pair, "Priority")) {
+    put(rules.priority_job_factor, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "Hidden")) put(rules.hidden, boolean(pair, complaints));
+  if (is(pair, "RootOnly")) put(rules.root_only, boolean(pair, complaints));
+  if (is(pair, "DisableRootJobs")) put(rules.disable_root_jobs, boolean(pair, complaints));
+  if (is(pair, "ReqResv")) put(rules.require_reservation, boolean(pair, complaints));
+  if (is(pair, "GraceTime")) put(rules.grace_seconds, number(pair, 0, UINT32_MAX - 2, complaints));
+  if (is(pair, "OverTimeLimit")) {
+    if (no_limit(pair)) {
+      rules.over_time_limit_minutes = Located<std::uint32_t>{UINT32_MAX, pair.at};
+    } else {
+      put(rules.over_time_limit_minutes, number(pair, 0, kMaxPriority, complaints));
+    }
+  }
+  return false;
+}
+
 /// JobDefaults=DefCpuPerGPU=4,DefMemPerGPU=1000
 void job_defaults(const Pair& pair, JobLimits& limits, Complaints& complaints) {
   for (const std::string& item : word_list(pair).value) {
@@ -135,6 +218,7 @@ void job_defaults(const Pair& pair, JobLimits& limits, Complaints& complaints) {
 void apply_node_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
   if (used_key(node_keys(), pair, "a NodeName line", complaints) == nullptr) return;
   if (node_count_pair(pair, line, complaints)) return;
+  if (node_address_pair(pair, line, complaints)) return;
   if (is(pair, "RealMemory")) put(line.real_memory_mb, megabytes(pair, complaints));
   if (is(pair, "TmpDisk")) put(line.tmp_disk_mb, megabytes(pair, complaints));
   if (is(pair, "MemSpecLimit")) put(line.mem_spec_limit_mb, megabytes(pair, complaints));
@@ -180,6 +264,7 @@ void apply_partition_pair(const Pair& pair, PartitionLine& line, Complaints& com
   constexpr std::uint32_t kLargest = UINT32_MAX - 2;
   if (used_key(partition_keys(), pair, "a PartitionName line", complaints) == nullptr) return;
   if (apply_limit_pair(pair, line.limits, complaints)) return;
+  if (partition_rule_pair(pair, line.rules, complaints)) return;
   if (is(pair, "Nodes")) line.nodes = Located<std::string>{pair.value, pair.at};
   if (is(pair, "Default")) put(line.is_default, boolean(pair, complaints));
   if (is(pair, "State")) put(line.state, one_of(pair, kStates, complaints));

@@ -235,7 +235,7 @@ def test_conf_directory_file_and_variable(explain, tmp_path):
         assert "keys that Slurm has are not used by berth" in run.stderr
         assert run.stderr.endswith(", … (all: berth explain --verbose)\n")
     run = explain("--conf", CORPUS, "--verbose", script=script, emulate=None)
-    assert "KillWait (line 24)" in run.stderr and "--verbose" not in run.stderr
+    assert "JobAcctGatherType (line 18)" in run.stderr and "--verbose" not in run.stderr
     run = explain(script=script, emulate=None, env=environment(SLURM_CONF=str(CORPUS / "slurm.conf")))
     assert "gpu5: CPUs" in run.stdout
 

@@ -1,0 +1,103 @@
+// The daemons' keys: forms, defaults, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "conf/slurm_conf.h"
+
+namespace berth::conf {
+namespace {
+
+using testing::ElementsAre;
+
+SlurmConf read(std::string text, std::vector<std::string>* errors = nullptr,
+               std::vector<std::string>* warnings = nullptr) {
+  const MemorySource source(
+      MemorySource::Files{{"slurm.conf", "ClusterName=c\n" + std::move(text)}});
+  Complaints complaints;
+  SlurmConf conf = read_slurm_conf(source, complaints);
+  if (errors != nullptr && complaints.failed()) {
+    for (const Message& m : complaints.as_error().messages) errors->push_back(m.text);
+  }
+  if (errors == nullptr) {
+    EXPECT_FALSE(complaints.failed()) << complaints.as_error().what();
+  }
+  if (warnings != nullptr) *warnings = complaints.warnings();
+  return conf;
+}
+
+TEST(DaemonKeys, ReadsEveryForm) {
+  std::vector<std::string> warnings;
+  const SlurmConf conf = read(
+      "SlurmctldHost=a(10.0.0.1)\nSlurmctldHost=b\nSlurmctldPort=7000-7009 SlurmdPort=7010\n"
+      "KillWait=5 MinJobAge=0 OverTimeLimit=UNLIMITED PrologEpilogTimeout=65\n"
+      "Prolog=/a/*.sh\nProlog=/b\nPrologFlags=Alloc,Contain JobRequeue=0\n"
+      "SchedulerParameters=defer,bf_window=2880 SlurmdParameters=config_overrides\n"
+      "PropagateResourceLimitsExcept=memlock PrivateData=none RequeueExit=9-10,3\n"
+      "TaskProlog=(null)\n"
+      "NodeName=n[1-2] NodeHostname=h NodeAddr=10.0.0.[1-2] Port=[7011-7012]\n"
+      "PartitionName=p Nodes=ALL PriorityTier=7 Hidden=yes OverTimeLimit=INFINITE AllowQos=ALL\n",
+      nullptr, &warnings);
+  EXPECT_THAT(warnings, ElementsAre());
+  const DaemonKeys& keys = conf.daemon;
+  ASSERT_EQ(keys.controllers.size(), 2u);
+  EXPECT_EQ(keys.controllers[0].address, "10.0.0.1");
+  EXPECT_EQ(keys.controllers[1].address, "b");
+  EXPECT_EQ(keys.controller_port, 7000u);
+  EXPECT_EQ(keys.kill_wait_seconds, 5u);
+  EXPECT_EQ(keys.min_job_age_seconds, 0u);
+  EXPECT_FALSE(keys.over_time_limit_minutes);
+  EXPECT_EQ(keys.epilog_timeout_seconds, 65u);
+  EXPECT_THAT(keys.prolog, ElementsAre("/a/*.sh", "/b"));
+  EXPECT_THAT(keys.prolog_flags, ElementsAre("alloc", "contain"));
+  EXPECT_FALSE(keys.job_requeue);
+  EXPECT_EQ(keys.scheduler.at("bf_window"), "2880");
+  EXPECT_TRUE(keys.scheduler.contains("defer"));
+  EXPECT_TRUE(keys.config_overrides());
+  EXPECT_THAT(keys.propagate_limits_except, ElementsAre("MEMLOCK"));
+  EXPECT_THAT(keys.private_data, ElementsAre());
+  EXPECT_THAT(keys.requeue_exit, ElementsAre(3u, 9u, 10u));
+  EXPECT_EQ(keys.task_prolog, "");
+  EXPECT_THAT(conf.nodes.at(0).addresses->value, ElementsAre("10.0.0.1", "10.0.0.2"));
+  EXPECT_THAT(conf.nodes.at(0).hostnames->value, ElementsAre("h"));
+  EXPECT_THAT(conf.nodes.at(0).ports->value, ElementsAre(7011u, 7012u));
+  const PartitionRules& rules = conf.partitions.at(0).rules;
+  EXPECT_EQ(rules.priority_tier->value, 7u);
+  EXPECT_TRUE(rules.hidden->value);
+  EXPECT_EQ(rules.over_time_limit_minutes->value, UINT32_MAX);
+  EXPECT_FALSE(rules.allow_qos);
+}
+
+TEST(DaemonKeys, DefaultsAreSlurms) {
+  const DaemonKeys keys = read("").daemon;
+  EXPECT_EQ(keys.kill_wait_seconds, 30u);
+  EXPECT_EQ(keys.min_job_age_seconds, 300u);
+  EXPECT_EQ(keys.first_job_id, 1u);
+  EXPECT_EQ(keys.over_time_limit_minutes, 0u);
+  EXPECT_FALSE(keys.prolog_timeout_seconds);
+}
+
+TEST(DaemonKeys, Refuses) {
+  struct Row {
+    const char* text;
+    const char* error;
+  };
+  const Row rows[] = {
+      {"KillWait=soon", "slurm.conf:2: KillWait=soon: allowed is a whole number from 0 to 65533"},
+      {"SlurmctldHost=a(b",
+       "slurm.conf:2: SlurmctldHost=a(b: allowed is a host name, or name(address)"},
+      {"JobRequeue=2", "slurm.conf:2: JobRequeue=2: allowed are YES and NO"},
+      {"ReturnToService=3",
+       "slurm.conf:2: ReturnToService=3: allowed is a whole number from 0 to 2"},
+      {"NodeName=n1 Port=0", "slurm.conf:2: Port=0: allowed is a whole number from 1 to 65535"},
+      {"NodeName=n[1-3] NodeAddr=a[1-2]",
+       "slurm.conf:2: NodeAddr= has 2 entries for 3 nodes; give one for each, or one"},
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> errors;
+    read(row.text, &errors);
+    EXPECT_THAT(errors, ElementsAre(row.error)) << row.text;
+  }
+}
+
+}  // namespace
+}  // namespace berth::conf
