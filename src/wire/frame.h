@@ -15,6 +15,7 @@
 #include "wire/record.pb.h"
 #include "wire/step.pb.h"
 #include "wire/submit.pb.h"
+#include "wire/supervise.pb.h"
 
 namespace berth::wire {
 
