@@ -13,18 +13,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "job/launch.h"
 
 namespace berth::controller {
 
-struct User {
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
-  std::string name;
-  std::string group;  // name of gid
-  std::string home;
-  std::string shell;
-  std::vector<std::uint32_t> groups;  // all, gid included
-};
+using User = job::User;
 
 class Users {
  public:

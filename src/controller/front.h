@@ -1,0 +1,109 @@
+// The network side: accepts connections, learns who calls, hands whole requests on, sends what it is
+// told to. Lives in the network thread; send() and its like may be called by any thread.
+//
+// Requests of one connection are handed on one after the other: the next when the one before was
+// answered. Agents are not held up so; their messages have no answers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "auth/munge.h"
+#include "base/result.h"
+#include "controller/access.h"
+#include "controller/caller.h"
+#include "controller/log.h"
+#include "net/connection.h"
+#include "net/listener.h"
+#include "net/loop.h"
+#include "wire/frame.h"
+
+namespace berth::controller {
+
+/// Names a connection for ever: numbers are not used again.
+using Peer = std::uint64_t;
+
+struct Request {
+  Peer peer = 0;
+  Caller caller;
+  wire::Kind kind{};
+  std::string payload;
+};
+
+class Front {
+ public:
+  struct Handlers {
+    std::function<void(Request)> to_reader;  // both called in the network thread
+    std::function<void(Request)> to_state;
+    std::function<void(Peer)> closed;  // only of peers that were said to matter (keep, agent)
+  };
+  Front(net::Loop& loop, Log& log, Handlers handlers);
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  /// uids beside root that may do all.
+  void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
+  Result<void> listen_unix(const std::string& path, mode_t mode);
+  Result<void> listen_tcp(std::uint16_t port);
+  void stop_listening();
+
+  /// What is to be done to a connection, in order. `answered`: the request is done with, the next one
+  /// of this peer may come.
+  struct Act {
+    Peer peer = 0;
+    std::string bytes;
+    bool answered = false;
+    bool close = false;
+    bool keep = false;   // it is silent for long and matters; tell when it closes
+    bool agent = false;  // it is an agent from now on
+  };
+  void act(Act act);
+  void act(std::vector<Act> acts);
+
+  [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
+
+ private:
+  struct Link {
+    std::shared_ptr<net::Connection> connection;
+    Caller caller;
+    bool known = false;
+    bool busy = false;
+    bool agent = false;
+    bool kept = false;
+    std::deque<std::pair<wire::Kind, std::string>> waiting;
+  };
+  static constexpr std::size_t kMostWaiting = 16;
+
+  void accept(std::shared_ptr<net::Connection> connection);
+  void frame(Peer peer, const wire::Frame& frame);
+  void greet(Peer peer, const wire::Frame& frame);
+  void greeted(Peer peer, Result<auth::Caller> who);
+  void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
+  void next_request(Link& link, Peer peer);
+  void closed(Peer peer, std::string_view reason);
+  void run_acts();
+  [[nodiscard]] Caller caller_of(std::uint32_t uid, std::uint32_t gid) const;
+
+  net::Loop& loop_;
+  Log& log_;
+  Handlers handlers_;
+  std::vector<std::uint32_t> privileged_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::unique_ptr<auth::HelloChecker> checker_;
+  std::unordered_map<Peer, Link> links_;
+  Peer last_peer_ = 0;
+  std::atomic<std::uint64_t> accepted_{0};
+  std::mutex mutex_;  // guards acts_
+  std::vector<Act> acts_;
+};
+
+}  // namespace berth::controller

@@ -1,0 +1,33 @@
+// From slurm.conf to what the controller works with. Read at start and again by a reconfiguration.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "conf/config.h"
+#include "job/types.h"
+#include "schedule/schedule.h"
+#include "wire/agent.pb.h"
+
+namespace berth::controller {
+
+struct Setup {
+  conf::Config config;
+  cluster::Cluster cluster;
+  job::Policy policy;
+  schedule::Options schedule;
+  wire::NodeConfig node_config;
+  std::string conf_path;  // real path
+  std::uint32_t slurm_uid = 0;
+  bool private_jobs = false;            // PrivateData=jobs
+  std::vector<std::string> notes;       // what is wrong, not planned for, or taken otherwise
+  [[nodiscard]] const conf::DaemonKeys& keys() const { return config.slurm.daemon; }
+};
+
+/// Reads the file and the gres.conf and cgroup.conf beside it.
+Result<Setup> read_setup(const std::string& conf, bool emulated);
+
+}  // namespace berth::controller
