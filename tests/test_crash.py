@@ -16,6 +16,7 @@ SEEDS = sorted(set(KNOWN) | set(range(1, COUNT + 1 - len(KNOWN))))
 BIN = pathlib.Path(os.environ.get("BERTH_BIN", schedule.ROOT / "build" / "bin")).resolve()
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("seed", SEEDS)
 def test_schedule(seed):
     trouble = schedule.run_schedule(seed, BIN)
