@@ -2,18 +2,10 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 
 namespace berth::command {
 namespace {
-
-constexpr std::array kCodeNames = {
-#define BERTH_CODE(name, text) std::string_view(#name),
-#include "base/codes.def"
-#undef BERTH_CODE
-};
 
 /// Straight to the descriptor: a line is never torn, and nothing is left in a buffer when the
 /// command is killed.
@@ -28,25 +20,10 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-Message message_of(const wire::Line& line) {
-  const auto severity = std::min<std::uint32_t>(line.severity(), static_cast<int>(Severity::fatal));
-  return {static_cast<Severity>(severity), line.text()};
-}
-
 std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::Line>& lines) {
   std::vector<Message> messages;
-  for (const wire::Line& line : lines) messages.push_back(message_of(line));
+  for (const wire::Line& line : lines) messages.push_back(wire::from_line(line));
   return messages;
-}
-
-Error error_of(const wire::Refusal& refusal) {
-  Error error;
-  const auto* const at = std::ranges::find(kCodeNames, std::string_view(refusal.code()));
-  if (at != kCodeNames.end()) error.code = static_cast<Code>(at - kCodeNames.begin());
-  error.messages = messages_of(refusal.lines());
-  error.hint = refusal.hint();
-  error.exit_code = refusal.exit_code();
-  return error;
 }
 
 void print_message(const Message& message, std::string_view command) {

@@ -1,5 +1,4 @@
-// Lines for the user on standard error: Slurm's with its prefix, ours as "berth: …". And the wire
-// forms of them.
+// Lines for the user on standard error: Slurm's with its prefix, ours as "berth: …".
 #pragma once
 
 #include <string>
@@ -7,13 +6,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/basic.pb.h"
+#include "wire/refusal.h"
 
 namespace berth::command {
 
-Message message_of(const wire::Line& line);
+/// wire::from_line() of each.
 std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::Line>& lines);
-Error error_of(const wire::Refusal& refusal);
 
 /// "srun: error: text" and a newline, in one write.
 void print_message(const Message& message, std::string_view command);
