@@ -69,7 +69,11 @@ class Client {
   /// the answer; any other kind of answer is a protocol error.
   template <class Reply, class M>
   Result<Reply> ask(const M& message, Patience patience = std::chrono::seconds(60)) {
-    if (auto sent = send(message, patience); !sent) return pass(std::move(sent.error()));
+    if (auto sent = send(message, patience); !sent) {
+      // A peer that refused before it read everything has said why.
+      if (auto early = try_receive(); early && *early) return reply_in<Reply>(**early);
+      return pass(std::move(sent.error()));
+    }
     Result<wire::Frame> frame = receive(patience);
     if (!frame) return pass(std::move(frame.error()));
     return reply_in<Reply>(*frame);

@@ -117,9 +117,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class State { idle, started, closing, closed };
   /// Where a listener keeps its connections in order of their last complete frame.
   struct Place {
-    std::list<std::weak_ptr<Connection>>* list = nullptr;
-    std::list<std::weak_ptr<Connection>>::iterator at;
     std::shared_ptr<std::list<std::weak_ptr<Connection>>> owner;
+    std::list<std::weak_ptr<Connection>>::iterator at;
   };
 
   Connection(Loop& loop, Fd fd, std::string unread);
@@ -132,6 +131,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void watch_again();
   void fail_with(std::string_view reason);
   void finish();
+  void forget_place();
 
   Loop& loop_;
   Fd fd_;
@@ -143,13 +143,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Interest interest_;
   std::size_t most_frame_ = wire::kUnknownPeerBytes;
   std::size_t most_backlog_ = kDefaultBacklog;
-  std::string in_;
+  std::string in_;           // read, not yet a whole frame (or paused)
+  std::string_view unread_;  // within on_frame: what follows the frame at hand
   std::string out_;
   std::size_t sent_ = 0;
   TimerId deadline_ = TimerId::none;
   std::optional<Peer> peer_;
-  Handlers handlers_;
-  std::shared_ptr<Connection> self_;  // while started or closing
+  std::shared_ptr<Handlers> handlers_;  // shared: one of them may be running when they go
+  std::shared_ptr<Connection> self_;    // while paused after a hang-up; else the watch holds it
   Place place_;
 };
 

@@ -3,8 +3,8 @@
 // The agent hands an attached client to a running supervisor so:
 //   auto released = connection->release();
 //   net::send_fd(supervisor_fd, released.fd.get(), framed(attach) + released.unread);
-// and the supervisor reads it with receive_fd(). One message = one descriptor and a piece of text,
-// delivered whole: use a SOCK_SEQPACKET pair or a socket on which nothing else is sent.
+// and the supervisor reads it with receive_fd(). The socket should carry nothing else; both calls
+// wait for the other side when the socket is full or empty.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ struct ReceivedFd {
   Fd fd;  // none when the other side closed
   std::string text;
 };
-/// Waits for one send_fd().
+/// Waits for one send_fd(). The descriptor is close-on-exec.
 Result<ReceivedFd> receive_fd(int socket);
 
 void set_nonblocking(int fd, bool on);

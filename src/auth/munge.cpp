@@ -1,0 +1,80 @@
+#include "auth/munge.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <munge.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "wire/frame.h"
+
+namespace berth::auth {
+namespace {
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+struct FreeContext {
+  void operator()(munge_ctx_t context) const { ::munge_ctx_destroy(context); }
+};
+using Context = std::unique_ptr<std::remove_pointer_t<munge_ctx_t>, FreeContext>;
+
+std::unexpected<Error> no_munge(const char* what, munge_err_t trouble) {
+  const bool absent = trouble == EMUNGE_SOCKET || trouble == EMUNGE_TIMEOUT;
+  return fail(
+      Code::no_credential, fmt::format("{}: {}", what, ::munge_strerror(trouble)),
+      absent ? "munged does not answer: it has to run on this host, with the cluster's key" : "");
+}
+
+std::string host_of(munge_ctx_t context) {
+  in_addr address{};
+  if (::munge_ctx_get(context, MUNGE_OPT_ADDR4, &address) != EMUNGE_SUCCESS) return {};
+  char text[INET_ADDRSTRLEN]{};
+  ::inet_ntop(AF_INET, &address, text, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+Result<wire::Hello> make_hello(const std::string& program) {
+  wire::Hello hello;
+  hello.set_protocol(wire::kProtocol);
+  hello.set_program(program);
+  // The rest of Hello is what was signed: a credential is no good for another claim.
+  const std::string signed_part = hello.SerializeAsString();
+  char* credential = nullptr;
+  const munge_err_t trouble = ::munge_encode(&credential, nullptr, signed_part.data(),
+                                             static_cast<int>(signed_part.size()));
+  const std::unique_ptr<char, FreeMemory> owned(credential);
+  if (trouble != EMUNGE_SUCCESS) return no_munge("cannot get a munge credential", trouble);
+  hello.set_credential(credential);
+  return hello;
+}
+
+Result<Caller> check_hello(const wire::Hello& hello) {
+  if (hello.protocol() != wire::kProtocol) {
+    return fail(Code::protocol,
+                fmt::format("protocol {} was expected, not {}", wire::kProtocol, hello.protocol()),
+                "berth of another version runs at the other end");
+  }
+  const Context context(::munge_ctx_create());
+  void* payload = nullptr;
+  int size = 0;
+  Caller caller;
+  const munge_err_t trouble = ::munge_decode(hello.credential().c_str(), context.get(), &payload,
+                                             &size, &caller.uid, &caller.gid);
+  const std::unique_ptr<void, FreeMemory> owned(payload);
+  if (trouble != EMUNGE_SUCCESS) return no_munge("bad munge credential", trouble);
+  wire::Hello bare = hello;
+  bare.clear_credential();
+  if (std::string_view(static_cast<const char*>(payload), static_cast<std::size_t>(size)) !=
+      bare.SerializeAsString()) {
+    return fail(Code::no_credential, "the munge credential was made for something else");
+  }
+  caller.host = host_of(context.get());
+  caller.program = hello.program();
+  return caller;
+}
+
+}  // namespace berth::auth
