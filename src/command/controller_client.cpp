@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "command/files.h"
 #include "net/paths.h"
 
 namespace berth::command {
@@ -33,6 +34,16 @@ std::unexpected<Error> no_contact(std::string hint) {
 
 std::string conf_path_of(const request::Environment& environment) {
   return net::find_conf(surroundings_of(environment));
+}
+
+bool controller_expected(const request::Environment& environment) {
+  const net::Surroundings who = surroundings_of(environment);
+  const std::string conf = net::find_conf(who);
+  if (conf.empty()) return false;
+  net::Surroundings root = who;
+  root.uid = 0;
+  return is_directory(net::run_directory(conf, who)) ||
+         is_directory(net::run_directory(conf, root));
 }
 
 Error lost_controller() {

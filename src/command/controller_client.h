@@ -25,6 +25,9 @@ Result<net::Client> reach_controller(const request::Environment& environment,
 /// The slurm.conf that names the cluster; "" when there is none.
 std::string conf_path_of(const request::Environment& environment);
 
+/// A controller runs, or ran a moment ago: worth to try again when it does not answer.
+bool controller_expected(const request::Environment& environment);
+
 /// The error of a controller that went away in the middle: the same text as above.
 Error lost_controller();
 

@@ -1,0 +1,130 @@
+#include "command/submit_link.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+
+#include "command/controller_client.h"
+#include "command/messages.h"
+
+namespace berth::command {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr auto kRetryFor = seconds(60);
+constexpr auto kRetryEvery = milliseconds(500);
+constexpr auto kReplyPatience = seconds(100);
+
+}  // namespace
+
+Result<void> ControllerLink::open() {
+  auto client = reach_controller(environment_, program_);
+  if (!client) return pass(std::move(client.error()));
+  client_.emplace(std::move(*client));
+  return {};
+}
+
+short ControllerLink::events() const {
+  return static_cast<short>(POLLIN | (client_ && client_->wants_write() ? POLLOUT : 0));
+}
+
+void ControllerLink::lose() {
+  client_.reset();
+  lost_ = steady_clock::now();
+  next_try_ = lost_ + milliseconds(50);
+}
+
+void ControllerLink::flush() {
+  if (client_ && !client_->flush()) lose();
+}
+
+std::optional<wire::Frame> ControllerLink::next() {
+  if (!client_) return std::nullopt;
+  auto frame = client_->try_receive();
+  if (!frame) {
+    lose();
+    return std::nullopt;
+  }
+  return *frame;
+}
+
+bool ControllerLink::try_again() {
+  if (client_) return true;
+  const Moment now = steady_clock::now();
+  if (now < next_try_) return false;
+  next_try_ = now + kRetryEvery;
+  auto client = reach_controller(environment_, program_);
+  if (!client) return false;
+  client_.emplace(std::move(*client));
+  if (say_) say_(*client_);
+  flush();
+  return connected();
+}
+
+milliseconds ControllerLink::away() const {
+  if (client_) return milliseconds(0);
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now() - lost_);
+}
+
+std::optional<milliseconds> ControllerLink::until_try() const {
+  if (client_) return std::nullopt;
+  const auto left = std::chrono::duration_cast<milliseconds>(next_try_ - steady_clock::now());
+  return std::max(left, milliseconds(0));
+}
+
+Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
+                                     std::string_view program, const wire::SubmitJob& job) {
+  const Moment until = steady_clock::now() + kRetryFor;
+  bool told = false;
+  while (true) {
+    auto opened = link.open();
+    Error error;
+    if (opened) {
+      // One frame: the job is either known to the controller or not at all.
+      link.send(job);
+      pollfd wait{link.fd(), POLLIN, 0};
+      const Moment patience = steady_clock::now() + kReplyPatience;
+      while (link.connected() && steady_clock::now() < patience) {
+        if (auto frame = link.next()) {
+          auto reply = net::Client::reply_in<wire::SubmitReply>(*frame);
+          if (reply) print_messages(messages_of(reply->lines()), program);
+          return reply;
+        }
+        if (!link.connected()) break;
+        wait.events = link.events();
+        ::poll(&wait, 1, 1000);
+        link.flush();
+      }
+      error = lost_controller();
+    } else {
+      error = opened.error();
+    }
+    if (steady_clock::now() >= until || !controller_expected(environment)) {
+      return pass(std::move(error));
+    }
+    if (!told) {
+      print_hint("the controller does not answer; trying again for a minute (Ctrl-C gives up)");
+      told = true;
+    }
+    ::poll(nullptr, 0, static_cast<int>(kRetryEvery.count()));
+  }
+}
+
+std::string test_only_text(const wire::SubmitReply& reply) {
+  const std::time_t start = reply.start_time();
+  std::tm local{};
+  ::localtime_r(&start, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  return fmt::format("Job {} to start at {} a using {} processors on nodes {} in partition {}",
+                     reply.job_id(), text.data(), reply.test_cpus(), reply.test_nodes(),
+                     reply.partition());
+}
+
+}  // namespace berth::command
