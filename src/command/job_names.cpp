@@ -1,0 +1,81 @@
+// What job_names.h promises.
+#include "command/job_names.h"
+
+#include <cstdint>
+
+#include "text/number.h"
+#include "text/words.h"
+#include "wire/step_ids.h"
+
+namespace berth::command {
+namespace {
+
+constexpr std::uint64_t kMostId = UINT32_MAX - 16;  // the last ones have meanings of their own
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  const auto value = text::parse_number(text, kMostId);
+  if (!value) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+std::optional<std::uint32_t> step_of(std::string_view text) {
+  if (text::equal_ignoring_case(text, "batch")) return wire::kBatchStep;
+  if (text::equal_ignoring_case(text, "extern")) return wire::kExternStep;
+  if (text::equal_ignoring_case(text, "interactive")) return wire::kInteractiveStep;
+  return number(text);
+}
+
+/// "3-5,8:2%2": what stands in the brackets; what it means is the controller's matter.
+bool is_set(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789,-:%") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<wire::JobName> parse_job_name(std::string_view word) {
+  wire::JobName name;
+  const std::size_t dot = word.find('.');
+  if (dot != std::string_view::npos) {
+    const auto step = step_of(word.substr(dot + 1));
+    if (!step) return std::nullopt;
+    name.set_step(*step);
+    word = word.substr(0, dot);
+  }
+  const std::size_t mark = word.find_first_of("_+");
+  const auto id = number(word.substr(0, mark));
+  if (!id || *id == 0) return std::nullopt;
+  name.set_id(*id);
+  if (mark == std::string_view::npos) return name;
+  std::string_view rest = word.substr(mark + 1);
+  if (word[mark] == '+') {
+    const auto offset = number(rest);
+    if (!offset) return std::nullopt;
+    name.set_het_offset(*offset);
+    return name;
+  }
+  if (const auto task = number(rest)) {
+    name.set_array_task(*task);
+    return name;
+  }
+  if (rest == "*") return name;  // all elements: the array itself
+  if (rest.starts_with('[') && rest.ends_with(']')) rest = rest.substr(1, rest.size() - 2);
+  if (!is_set(rest)) return std::nullopt;
+  name.set_array_set(std::string(rest));
+  return name;
+}
+
+std::vector<std::string_view> split_job_list(std::string_view list) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] == '[') ++depth;
+    if (i < list.size() && list[i] == ']') --depth;
+    if (i < list.size() && (list[i] != ',' || depth > 0)) continue;
+    if (i > begin) parts.push_back(list.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+}  // namespace berth::command
