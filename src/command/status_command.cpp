@@ -1,0 +1,93 @@
+// berth status: whether the cluster of `berth up` runs, and what it is doing.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+
+#include "command/messages.h"
+#include "command/option_words.h"
+#include "command/up_cluster.h"
+#include "command/up_conf.h"
+#include "command/up_home.h"
+#include "command/version.h"
+#include "request/request.h"
+#include "site/site.h"
+
+namespace berth::command {
+namespace {
+
+constexpr std::string_view kUsage = R"(usage: berth status [--state DIR]
+
+Shows the cluster that berth up started. The exit code is 0 when it runs, else 3.
+
+  --state DIR      where the cluster lives; default: the user's state directory
+  -h, --help       this text
+)";
+
+constexpr int kNotRunning = 3;  // as of service scripts
+
+constexpr auto kTable = std::to_array<OptionRow>({
+    {"state", 0, Takes::value},
+    {"help", 'h', Takes::nothing},
+});
+
+int status(const std::string& state) {
+  const ClusterHome home = find_home(state);
+  const auto controller = home.controller();
+  const auto agent = home.agent();
+  if (!controller && !agent) {
+    fmt::print("no cluster runs in {}\n", home.state);
+    return kNotRunning;
+  }
+  const auto pong = ping(home);
+  if (!pong) {
+    fmt::print("cluster in {}: {}\n", home.state,
+               controller ? "the controller does not answer" : "the controller does not run");
+    print_hint("its log is " + home.controller_log());
+    return kNotRunning;
+  }
+  fmt::print("cluster {} is up since {:%Y-%m-%dT%H:%M:%S}\n", pong->cluster_name(),
+             fmt::localtime(static_cast<std::time_t>(pong->started())));
+  fmt::print("  configuration  {}\n", home.conf());
+  fmt::print("  controller     process {}, log {}\n", *controller, home.controller_log());
+  if (agent) {
+    fmt::print("  node agent     process {}, log {}\n", *agent, home.node_log());
+  } else {
+    fmt::print("  node agent     does not run; `berth up` starts it again\n");
+  }
+  fmt::print("  nodes          {} of {} are up\n", pong->nodes_up(), pong->nodes());
+  if (const auto site = site::read_site(conf::DirectorySource(home.state))) {
+    for (const std::string& line : describe_nodes(site->cluster))
+      fmt::print("                 {}\n", line);
+  }
+  if (const auto jobs = count_jobs(home)) {
+    fmt::print("  jobs           {} running, {} pending, {} completing\n", jobs->running,
+               jobs->pending, jobs->completing);
+  }
+  for (const std::string& limit : pong->limits()) fmt::print("  not enforced   {}\n", limit);
+  return agent ? 0 : kNotRunning;
+}
+
+}  // namespace
+
+int run_status(std::span<const std::string> words, const request::Environment& /*environment*/) {
+  const auto read = read_options("berth status", kTable, words);
+  if (!read) return print_error(read.error(), "berth status");
+  if (!read->operands.empty()) {
+    return print_error(fail(Code::option_syntax, fmt::format("what is {}?", read->operands.front()),
+                            "berth status --help shows the options")
+                           .error(),
+                       "berth status");
+  }
+  std::string state;
+  for (const GivenOption& option : read->options) {
+    if (option.row->name == "help") {
+      fmt::print("{}", kUsage);
+      return 0;
+    }
+    if (option.row->name == "state") state = *option.value;
+  }
+  return status(state);
+}
+
+}  // namespace berth::command

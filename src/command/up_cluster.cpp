@@ -1,0 +1,101 @@
+#include "command/up_cluster.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "command/files.h"
+#include "command/up_conf.h"
+#include "command/up_processes.h"
+#include "net/paths.h"
+#include "text/hostlist.h"
+#include "text/words.h"
+
+namespace berth::command {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(20);
+
+template <class Reply, class Ask>
+Result<Reply> ask(const ClusterHome& home, const Ask& message) {
+  auto client = reach(home);
+  if (!client) return pass(std::move(client.error()));
+  return client->ask<Reply>(message, kPatience);
+}
+
+bool has_flag(const auto& flags, std::string_view flag) {
+  return std::ranges::any_of(flags, [&](const std::string& f) { return f == flag; });
+}
+
+}  // namespace
+
+Result<net::Client> reach(const ClusterHome& home) {
+  return net::Client::connect(net::Address::unix_socket(net::controller_socket(home.run)),
+                              kPatience);
+}
+
+Result<wire::Pong> ping(const ClusterHome& home) {
+  return ask<wire::Pong>(home, wire::Ping());
+}
+
+bool answers(const ClusterHome& home) {
+  return ping(home).has_value();
+}
+
+bool wait_for_nodes(const ClusterHome& home, std::size_t nodes, std::string& missing) {
+  const auto longest = std::chrono::seconds(30) + std::chrono::milliseconds(50) * nodes;
+  return wait_until(std::chrono::duration_cast<std::chrono::milliseconds>(longest), [&] {
+    const auto reply = ask<wire::NodesReply>(home, wire::ListNodes());
+    std::vector<std::string> absent;
+    if (!reply) {
+      missing = fmt::format("(the controller does not say: {})", reply.error().what());
+      return false;
+    }
+    for (const wire::NodeInfo& node : reply->nodes()) {
+      if (node.state() == "FUTURE") continue;
+      if (node.state() == "UNKNOWN" || has_flag(node.flags(), "NOT_RESPONDING")) {
+        absent.push_back(node.name());
+      }
+    }
+    missing = text::compress_hostlist(absent);
+    return absent.empty();
+  });
+}
+
+Result<JobCounts> count_jobs(const ClusterHome& home) {
+  const auto reply = ask<wire::JobsReply>(home, wire::ListJobs());
+  if (!reply) return pass(reply.error());
+  JobCounts counts;
+  for (const wire::JobInfo& job : reply->jobs()) {
+    if (has_flag(job.flags(), "COMPLETING")) {
+      ++counts.completing;
+    } else if (job.state() == "PENDING") {
+      ++counts.pending;
+    } else if (job.state() == "RUNNING" || job.state() == "SUSPENDED") {
+      ++counts.running;
+    }
+  }
+  return counts;
+}
+
+Result<void> cancel_all_jobs(const ClusterHome& home) {
+  wire::CancelJobs cancel;
+  for (const char* state : {"PENDING", "RUNNING", "SUSPENDED"}) cancel.add_states(state);
+  cancel.set_filters_given(true);
+  const auto reply = ask<wire::Results>(home, cancel);
+  if (!reply) return pass(reply.error());
+  return {};
+}
+
+std::string copied_from(const ClusterHome& home) {
+  const auto text = read_file(home.conf(), std::size_t{8} << 20);
+  if (!text) return {};
+  for (const std::string_view line : text::split(*text, '\n')) {
+    if (line.starts_with(kCopiedFrom)) return std::string(line.substr(kCopiedFrom.size()));
+  }
+  return {};
+}
+
+}  // namespace berth::command
