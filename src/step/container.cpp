@@ -1,0 +1,180 @@
+// What container.h promises.
+#include "step/container.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
+#include "step/spool.h"
+
+namespace berth::step {
+namespace {
+
+bool write_to(const std::string& path, std::string_view text) {
+  const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+std::optional<pid_t> pid_of(std::string_view text) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
+  if (error != std::errc() || end != text.data() + text.size() || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+template <class Fn>
+void each_process(Fn&& fn) {
+  DIR* folder = ::opendir("/proc");
+  if (folder == nullptr) return;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (const auto pid = pid_of(entry->d_name)) fn(*pid);
+  }
+  ::closedir(folder);
+}
+
+struct Stat {
+  char state = '?';
+  pid_t parent = 0;
+};
+/// "pid (name) S ppid …": the name may hold anything, so the last ')' counts.
+std::optional<Stat> stat_of(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!text) return std::nullopt;
+  const std::size_t close = text->rfind(')');
+  if (close == std::string::npos || close + 4 >= text->size()) return std::nullopt;
+  Stat stat{.state = (*text)[close + 2]};
+  const char* begin = text->data() + close + 4;
+  std::from_chars(begin, text->data() + text->size(), stat.parent);
+  return stat;
+}
+
+pid_t clone_into(int cgroup) {
+  clone_args args{};
+  args.flags = CLONE_INTO_CGROUP;
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(cgroup);
+  return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+}  // namespace
+
+std::vector<pid_t> members_of(const std::string& cgroup) {
+  std::vector<pid_t> pids;
+  const auto text = read_file(cgroup + "/cgroup.procs");
+  if (!text) return pids;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    if (const auto pid = pid_of(rest.substr(0, end))) pids.push_back(*pid);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return pids;
+}
+
+std::vector<pid_t> descendants_of(pid_t ancestor) {
+  std::multimap<pid_t, pid_t> children;
+  each_process([&](pid_t pid) {
+    const auto stat = stat_of(pid);
+    if (stat && stat->state != 'Z' && stat->state != 'X') children.emplace(stat->parent, pid);
+  });
+  std::vector<pid_t> found;
+  std::vector<pid_t> look_at{ancestor};
+  while (!look_at.empty()) {
+    const pid_t parent = look_at.back();
+    look_at.pop_back();
+    const auto [first, last] = children.equal_range(parent);
+    for (auto it = first; it != last; ++it) {
+      found.push_back(it->second);
+      look_at.push_back(it->second);
+    }
+  }
+  return found;
+}
+
+std::vector<pid_t> processes_marked(const std::string& assignment) {
+  std::vector<pid_t> found;
+  const std::string middle = '\0' + assignment + '\0';
+  each_process([&](pid_t pid) {
+    const auto text = read_file("/proc/" + std::to_string(pid) + "/environ");
+    if (!text || pid == ::getpid()) return;
+    if (('\0' + *text).find(middle) != std::string::npos) found.push_back(pid);
+  });
+  return found;
+}
+
+bool clear_cgroup(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
+  if (!write_to(path + "/cgroup.kill", "1")) {
+    for (const pid_t pid : members_of(path)) ::kill(pid, SIGKILL);
+  }
+  return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
+}
+
+Container::Container(std::string cgroup) : path_(std::move(cgroup)) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (!path_.empty()) {
+    folder_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) path_.clear();
+  }
+}
+
+pid_t Container::start_outside(const std::function<void()>& child) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  child();
+  ::_exit(127);
+}
+
+pid_t Container::start(const std::function<void()>& child) {
+  if (!folder_) return start_outside(child);
+  const pid_t pid = clone_into(folder_.get());
+  if (pid == 0) {
+    child();
+    ::_exit(127);
+  }
+  if (pid > 0) return pid;
+  // No clone3 here (seccomp, an old kernel): the child moves itself.
+  return start_outside([&] {
+    if (!write_to(path_ + "/cgroup.procs", "0")) ::_exit(127);
+    child();
+  });
+}
+
+std::vector<pid_t> Container::pids() const {
+  return path_.empty() ? descendants_of(::getpid()) : members_of(path_);
+}
+
+void Container::signal(int number, const std::vector<pid_t>& first) const {
+  for (const pid_t pid : first) ::kill(pid, number);
+  for (const pid_t pid : pids()) {
+    if (std::ranges::find(first, pid) == first.end()) ::kill(pid, number);
+  }
+}
+
+void Container::kill() {
+  if (!path_.empty() && write_to(path_ + "/cgroup.kill", "1")) return;
+  // Stopped processes cannot make new ones while the rest is looked for.
+  for (const pid_t pid : pids()) ::kill(pid, SIGSTOP);
+  for (const pid_t pid : pids()) ::kill(pid, SIGKILL);
+}
+
+bool Container::remove() {
+  if (path_.empty()) return true;
+  if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) return false;
+  path_.clear();
+  folder_.reset();
+  return true;
+}
+
+}  // namespace berth::step

@@ -1,0 +1,53 @@
+// All processes of a step, also those that left their process group, session or parent. With a
+// cgroup the kernel keeps count; without one this process is the subreaper of its descendants and
+// finds them in /proc.
+//
+// A cgroup that was killed once is never used again: the kernel kills what is born into it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace berth::step {
+
+class Container {
+ public:
+  /// `cgroup`: an empty one that exists, "" = none. Makes this process a subreaper.
+  explicit Container(std::string cgroup);
+
+  /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
+  pid_t start(const std::function<void()>& child);
+  /// Outside of it: for epilogs, which run after it was killed.
+  static pid_t start_outside(const std::function<void()>& child);
+
+  /// Living processes in it, without this one.
+  [[nodiscard]] std::vector<pid_t> pids() const;
+  /// `first` get it before the others, so that a shell does not report the death of its children.
+  void signal(int number, const std::vector<pid_t>& first) const;
+  /// SIGKILL to all; to be repeated until nothing is left.
+  void kill();
+  /// Once this process has no children left: whether it is empty. A cgroup is removed then; without
+  /// one no child means no descendant, as orphans come to a subreaper.
+  bool remove();
+
+ private:
+  std::string path_;
+  Fd folder_;
+};
+
+/// Living descendants of a process, by /proc.
+std::vector<pid_t> descendants_of(pid_t ancestor);
+/// Kills what is in a cgroup and removes it; false while something is left. For cgroups whose
+/// supervisor is gone.
+bool clear_cgroup(const std::string& path);
+/// Processes whose environment has this variable.
+std::vector<pid_t> processes_marked(const std::string& assignment);
+/// The members of a cgroup.
+std::vector<pid_t> members_of(const std::string& cgroup);
+
+}  // namespace berth::step

@@ -1,0 +1,80 @@
+// What environment.h promises.
+#include "step/environment.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "text/cpumask.h"
+
+namespace berth::step {
+namespace {
+
+constexpr std::string_view kBlanks = " \t";
+
+std::string_view trimmed_left(std::string_view s) {
+  const std::size_t at = s.find_first_not_of(kBlanks);
+  return at == std::string_view::npos ? std::string_view() : s.substr(at);
+}
+
+/// The rest of the line when it begins with this word and a blank.
+std::optional<std::string_view> after_word(std::string_view line, std::string_view word) {
+  if (!line.starts_with(word)) return std::nullopt;
+  line.remove_prefix(word.size());
+  if (line.empty() || kBlanks.find(line.front()) == std::string_view::npos) return std::nullopt;
+  return trimmed_left(line);
+}
+
+}  // namespace
+
+Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& task,
+                             const wire::Program& program, const std::string& mark) {
+  Environment env;
+  for (const wire::Variable& v : program.environment()) env.insert_or_assign(v.name(), v.value());
+  for (const std::string& name : spec.unset()) env.erase(name);
+  for (const wire::Variable& v : spec.common()) env.insert_or_assign(v.name(), v.value());
+  for (const wire::Variable& v : task.variables()) env.insert_or_assign(v.name(), v.value());
+
+  std::vector<std::uint32_t> ranks;
+  for (const wire::TaskSpec& other : spec.tasks()) ranks.push_back(other.rank());
+  env.try_emplace("SLURMD_NODENAME", spec.node());
+  env.try_emplace("SLURM_NODEID", std::to_string(spec.node_id()));
+  env.try_emplace("SLURM_PROCID", std::to_string(task.rank()));
+  env.try_emplace("SLURM_LOCALID", std::to_string(task.local_id()));
+  env.try_emplace("SLURM_GTIDS", fmt::format("{}", fmt::join(ranks, ",")));
+  if (const auto cpus = text::parse_id_set(task.cpus()); cpus && cpus->any()) {
+    env.try_emplace("BERTH_TASK_CPUS", cpus->hex());
+  }
+  env.insert_or_assign("BERTH_STEP", mark);
+  return env;
+}
+
+std::string apply_task_prolog(std::string_view output, Environment& environment) {
+  std::string printed;
+  while (!output.empty()) {
+    const std::size_t end = std::min(output.find('\n'), output.size());
+    const std::string_view line = trimmed_left(output.substr(0, end));
+    output.remove_prefix(std::min(end + 1, output.size()));
+    if (const auto text = after_word(line, "print")) {
+      printed.append(*text).push_back('\n');
+    } else if (const auto assignment = after_word(line, "export")) {
+      const std::size_t equals = assignment->find('=');
+      if (equals == std::string_view::npos || equals == 0) continue;
+      environment.insert_or_assign(std::string(assignment->substr(0, equals)),
+                                   std::string(assignment->substr(equals + 1)));
+    } else if (const auto name = after_word(line, "unset")) {
+      const std::string key(name->substr(0, name->find_last_not_of(" \t\r") + 1));
+      environment.erase(key);
+    }
+  }
+  return printed;
+}
+
+EnvironmentBlock::EnvironmentBlock(const Environment& environment) {
+  strings_.reserve(environment.size());
+  pointers_.reserve(environment.size() + 1);
+  for (const auto& [name, value] : environment) strings_.push_back(name + '=' + value);
+  for (std::string& s : strings_) pointers_.push_back(s.data());
+  pointers_.push_back(nullptr);
+}
+
+}  // namespace berth::step

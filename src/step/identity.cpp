@@ -1,0 +1,61 @@
+// What identity.h promises.
+#include "step/identity.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <sys/fsuid.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace berth::step {
+
+Identity Identity::of(const wire::StepSpec& spec) {
+  Identity who{.uid = spec.uid(), .gid = spec.gid(), .groups = {}};
+  who.groups.assign(spec.groups().begin(), spec.groups().end());
+  if (who.groups.empty()) who.groups.push_back(who.gid);
+  return who;
+}
+
+std::string Identity::unreachable() const {
+  if (::geteuid() == 0 || ::geteuid() == uid) return {};
+  return fmt::format("this node runs as user {} and cannot start processes of user {}", ::geteuid(),
+                     uid);
+}
+
+bool Identity::become() const {
+  if (::geteuid() == 0) {
+    if (::setgroups(groups.size(), groups.data()) != 0) return false;
+    if (::setresgid(gid, gid, gid) != 0) return false;
+    if (::setresuid(uid, uid, uid) != 0) return false;
+  }
+  uid_t real = 0;
+  uid_t effective = 0;
+  uid_t saved = 0;
+  return ::getresuid(&real, &effective, &saved) == 0 && real == uid && effective == uid &&
+         saved == uid;
+}
+
+ActingAs::ActingAs(const Identity& who) {
+  if (::geteuid() != 0 || who.uid == 0) return;
+  gid_ = ::getegid();
+  groups_.resize(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  if (!groups_.empty() && ::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
+    std::abort();
+  }
+  if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setegid(who.gid) != 0 ||
+      ::seteuid(who.uid) != 0) {
+    std::abort();
+  }
+  changed_ = true;
+}
+
+ActingAs::~ActingAs() {
+  if (!changed_) return;
+  if (::seteuid(0) != 0 || ::setegid(gid_) != 0 ||
+      ::setgroups(groups_.size(), groups_.data()) != 0) {
+    std::abort();
+  }
+}
+
+}  // namespace berth::step

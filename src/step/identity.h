@@ -1,0 +1,41 @@
+// Whose rights a step has: the user's, taken for good in a task, or for a moment in the supervisor
+// when it opens the user's files.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "wire/submit.pb.h"
+
+namespace berth::step {
+
+struct Identity {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+
+  static Identity of(const wire::StepSpec& spec);
+  /// "" or why this process cannot act for the user.
+  [[nodiscard]] std::string unreachable() const;
+  /// For good, all ids; checked. False (errno) when any of it failed: the caller must not go on.
+  [[nodiscard]] bool become() const;
+};
+
+/// Effective ids and groups of the user while it lives; ends the process when they cannot be taken
+/// or given back. Needs a process with one thread.
+class ActingAs {
+ public:
+  explicit ActingAs(const Identity& who);
+  ~ActingAs();
+  ActingAs(const ActingAs&) = delete;
+  ActingAs& operator=(const ActingAs&) = delete;
+
+ private:
+  bool changed_ = false;
+  gid_t gid_ = 0;
+  std::vector<gid_t> groups_;
+};
+
+}  // namespace berth::step

@@ -1,0 +1,80 @@
+// What peer.h promises.
+#include "step/peer.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace berth::step {
+
+Peer::Peer(Fd fd, std::string unread) : fd_(std::move(fd)), in_(std::move(unread)) {
+  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd_.get(), F_SETFD, FD_CLOEXEC);
+}
+
+bool Peer::read() {
+  std::array<char, 65536> buffer;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 4)> control{};
+  iovec piece{.iov_base = buffer.data(), .iov_len = buffer.size()};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t n = ::recvmsg(fd_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof fd);
+      descriptors_.emplace_back(fd);
+    }
+  }
+  if (n == 0) return false;
+  in_.append(buffer.data(), static_cast<std::size_t>(n));
+  return true;
+}
+
+std::optional<wire::Frame> Peer::next() {
+  in_.erase(0, std::exchange(taken_, 0));
+  wire::Frame frame;
+  switch (wire::scan_frame(in_, wire::kMostBytes, frame)) {
+    case wire::Scan::complete:
+      taken_ = frame.size;
+      return frame;
+    case wire::Scan::incomplete:
+      return std::nullopt;
+    case wire::Scan::too_large:
+    case wire::Scan::malformed:
+      close();
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Fd Peer::take_descriptor() {
+  if (descriptors_.empty()) return {};
+  Fd fd = std::move(descriptors_.front());
+  descriptors_.pop_front();
+  return fd;
+}
+
+bool Peer::flush() {
+  while (sent_ < out_.size()) {
+    const ssize_t n =
+        ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno == EAGAIN;
+    sent_ += static_cast<std::size_t>(n);
+  }
+  out_.clear();
+  sent_ = 0;
+  return true;
+}
+
+}  // namespace berth::step

@@ -1,0 +1,155 @@
+// The supervisor of one step on one node: starts its tasks, carries their streams, passes signals,
+// ends them, and does not go before everything they started is gone.
+//
+//   launch ── tasks run ──▶ all exited ──▶ clearing (what they left behind is killed) ──▶ over:
+//             │ end(), client gone                              result file, StepEnded, NodeDone
+//             └ SIGCONT+SIGTERM, KillWait, SIGKILL
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "step/container.h"
+#include "step/crash_point.h"
+#include "step/lines.h"
+#include "step/output_files.h"
+#include "step/peer.h"
+#include "step/task_start.h"
+#include "wire/frame.h"
+
+namespace berth::step {
+
+class Supervisor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `agent`: the connection Supervise came on; `client`: none for a batch step.
+  Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_ptr<Peer> agent, Fd client);
+  /// Returns when the step is over and everybody was told.
+  void run();
+
+ private:
+  /// A stream of a task that passes through here.
+  struct Stream {
+    Fd fd;
+    bool error = false;
+    LineCutter cutter;
+    std::shared_ptr<Fd> file;  // none = to the clients
+    bool line_open = false;    // of a labelled file
+  };
+  struct Task {
+    const wire::TaskSpec* spec = nullptr;
+    pid_t pid = 0;
+    bool exited = false;
+    int status = 0;
+    std::uint64_t max_rss_kb = 0;
+    Fd in;  // to its standard input
+    std::string in_queue;
+    bool in_ends = false;
+    bool terminal = false;
+    std::vector<Stream> streams;
+    std::vector<pid_t> epilogs;
+    std::shared_ptr<Fd> out_file;  // of an epilog
+    std::shared_ptr<Fd> err_file;
+  };
+  struct Client {
+    Peer peer;
+    bool owner = false;
+    bool read_only = false;
+    bool finished = false;  // everything was sent, only its end is awaited
+  };
+  /// The descriptors of one task, on the task's side.
+  struct TaskEnds {
+    std::shared_ptr<Fd> in, out, err;
+    bool terminal = false;
+  };
+
+  // supervisor_launch.cpp
+  bool launch();
+  Result<void> prepare();
+  Result<void> write_script();
+  Result<TaskEnds> make_streams(Task& task);
+  Result<std::shared_ptr<Fd>> make_input(Task& task);
+  Result<std::shared_ptr<Fd>> make_output(Task& task, const wire::StdioSpec& how, bool error);
+  Result<TaskEnds> make_terminal(Task& task);
+  Result<void> start_task(Task& task);
+  void start_epilogs(Task& task);
+  void tell_launched(const Error* refusal);
+  [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
+  [[nodiscard]] TaskStart start_of(const Task& task) const;
+
+  // supervisor_io.cpp
+  void read_client(Client& client);
+  void take_frame(Client& client, const wire::Frame& frame);
+  void take_input(const wire::Input& input);
+  void write_input(Task& task);
+  /// Reads once, or (drain) until nothing is there. The stream is closed at its end.
+  void read_stream(Task& task, Stream& stream, bool drain);
+  void pass_on(Task& task, Stream& stream, std::string bytes, bool end);
+  void attach(Fd fd, const wire::SuperviseAttach& how);
+  void client_gone(Client& client);
+  void set_window(std::uint32_t rows, std::uint32_t columns);
+  [[nodiscard]] bool congested() const;
+  [[nodiscard]] bool input_blocked() const;
+
+  // supervisor_end.cpp
+  void end(const std::string& cause, bool now);
+  void say(const std::string& text);
+  void signal_step(int number, bool tasks_only);
+  void reap();
+  void task_exited(Task& task, int status, const struct rusage& usage);
+  void advance();
+  void finish();
+  void report_stuck();
+  wire::StepEnded result() const;
+  void tell_agents(const wire::StepEnded& ended);
+
+  // supervisor.cpp
+  void poll_once();
+  void read_agent(Peer& agent);
+  void accept_agent();
+  void run_timers();
+  void drop_closed();
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] std::vector<pid_t> leaders() const;
+
+  enum class Phase { running, clearing, over };
+
+  wire::Supervise order_;
+  wire::StepSpec spec_;
+  Container container_;
+  std::string directory_;  // where the tasks run
+  OutputFiles files_;
+  CrashPoints crash_;
+  std::vector<Task> tasks_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::vector<std::unique_ptr<Peer>> agents_;
+  Fd listener_;
+  Fd signals_;
+  Phase phase_ = Phase::running;
+  bool children_left_ = true;
+  bool killed_ = false;
+  bool stuck_ = false;
+  std::string cause_;
+  std::string trouble_;
+  std::optional<Clock::time_point> kill_at_;
+  std::optional<Clock::time_point> limit_at_;
+  std::optional<Clock::time_point> retry_at_;
+  std::optional<Clock::time_point> stuck_at_;
+  std::optional<Clock::time_point> leave_at_;
+  std::chrono::milliseconds retry_delay_{1};
+  wire::StepUsage usage_;
+};
+
+/// The supervisor's program: reads Supervise from `agent_fd`. Returns the exit code.
+int supervise(int agent_fd, int client_fd);
+
+}  // namespace berth::step

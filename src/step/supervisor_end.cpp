@@ -1,0 +1,210 @@
+// How a step ends.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "step/spool.h"
+#include "step/supervisor.h"
+#include "wire/step_ids.h"
+
+namespace berth::step {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestRetry{500};
+/// How long a client may take to read the end of the output, and then to close.
+constexpr std::chrono::seconds kPatience{300};
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}", local);
+}
+
+std::uint64_t microseconds(const timeval& t) {
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_usec);
+}
+
+}  // namespace
+
+void Supervisor::say(const std::string& text) {
+  if (!clients_.empty()) {
+    wire::SupervisorLine line;
+    line.mutable_line()->set_severity(static_cast<std::uint32_t>(Severity::error));
+    line.mutable_line()->set_text(text);
+    for (auto& client : clients_) client->peer.send(line);
+    return;
+  }
+  for (const Task& task : tasks_) {
+    if (!task.err_file) continue;
+    write_all(task.err_file->get(), "slurmstepd: error: " + text + '\n');
+    return;
+  }
+}
+
+void Supervisor::end(const std::string& cause, bool now) {
+  if (phase_ != Phase::running) return;
+  if (cause_.empty() && !cause.empty()) {
+    cause_ = cause;
+    if (spec_.node_id() == 0) {
+      const std::string what =
+          spec_.step_id() == wire::kBatchStep
+              ? fmt::format("JOB {}", spec_.job_id())
+              : fmt::format("STEP {}.{}", spec_.job_id(), step_name(spec_.step_id()));
+      const std::string why = cause == "SIGNAL"
+                                  ? fmt::format("to SIGNAL {}", now ? "Killed" : "Terminated")
+                                  : "TO " + cause;
+      say(fmt::format("*** {} ON {} CANCELLED AT {} DUE {} ***", what, spec_.node(), now_text(),
+                      why));
+    }
+  }
+  const auto time = Clock::now();
+  if (now) {
+    kill_at_ = time;
+    return run_timers();
+  }
+  if (kill_at_ || killed_) return;
+  kill_at_ = time + std::chrono::seconds(order_.kill_wait_seconds());
+  container_.signal(SIGCONT, leaders());
+  container_.signal(SIGTERM, leaders());
+}
+
+void Supervisor::signal_step(int number, bool tasks_only) {
+  if (number <= 0 || number >= NSIG || phase_ != Phase::running) return;
+  if (tasks_only) {
+    for (const pid_t pid : leaders()) ::kill(pid, number);
+  } else {
+    container_.signal(number, leaders());
+  }
+}
+
+void Supervisor::reap() {
+  for (;;) {
+    int status = 0;
+    rusage usage{};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid <= 0) {
+      children_left_ = pid == 0;
+      return;
+    }
+    usage_.set_user_microseconds(usage_.user_microseconds() + microseconds(usage.ru_utime));
+    usage_.set_system_microseconds(usage_.system_microseconds() + microseconds(usage.ru_stime));
+    for (Task& task : tasks_) {
+      if (task.pid == pid && !task.exited) task_exited(task, status, usage);
+      std::erase(task.epilogs, pid);
+    }
+  }
+}
+
+void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
+  task.exited = true;
+  task.status = status;
+  task.max_rss_kb = static_cast<std::uint64_t>(usage.ru_maxrss);
+  usage_.set_total_rss_kb(usage_.total_rss_kb() + task.max_rss_kb);
+  if (task.max_rss_kb > usage_.max_rss_kb()) {
+    usage_.set_max_rss_kb(task.max_rss_kb);
+    usage_.set_max_rss_rank(task.spec->rank());
+  }
+  task.in.reset();
+  task.in_queue.clear();
+  // What it wrote before it ended is shown before its end.
+  for (Stream& stream : task.streams) read_stream(task, stream, true);
+  wire::TasksExited exited;
+  exited.add_ranks(task.spec->rank());
+  exited.add_statuses(status);
+  for (auto& client : clients_) client->peer.send(exited);
+  start_epilogs(task);
+}
+
+void Supervisor::advance() {
+  if (phase_ == Phase::running) {
+    const bool ended = std::ranges::all_of(
+        tasks_, [](const Task& task) { return task.exited && task.epilogs.empty(); });
+    if (!ended) return;
+    phase_ = Phase::clearing;
+    kill_at_.reset();
+    limit_at_.reset();
+    retry_at_.reset();
+    stuck_at_ = Clock::now() + std::chrono::seconds(std::max(1U, order_.unkillable_seconds()));
+  }
+  if (phase_ != Phase::clearing) return;
+  if (retry_at_ && Clock::now() < *retry_at_ && children_left_) return;
+  reap();
+  if (!children_left_ && container_.remove()) return finish();
+  container_.kill();
+  retry_at_ = Clock::now() + retry_delay_;
+  retry_delay_ = std::min(retry_delay_ * 2, kLongestRetry);
+}
+
+wire::StepEnded Supervisor::result() const {
+  wire::StepEnded ended;
+  ended.set_node(spec_.node());
+  ended.set_job_id(spec_.job_id());
+  ended.set_attempt(spec_.attempt());
+  ended.set_step_id(spec_.step_id());
+  for (const Task& task : tasks_) {
+    if (task.pid <= 0) continue;
+    ended.add_ranks(task.spec->rank());
+    ended.add_statuses(task.status);
+  }
+  *ended.mutable_usage() = usage_;
+  ended.set_ended(std::time(nullptr));
+  ended.set_trouble(trouble_);
+  ended.set_cause(cause_);
+  return ended;
+}
+
+void Supervisor::report_stuck() {
+  stuck_ = true;
+  if (trouble_.empty()) trouble_ = "Kill task failed";
+  wire::StepEnded ended = result();
+  for (const pid_t pid : container_.pids()) ended.add_stuck_pids(static_cast<std::uint32_t>(pid));
+  tell_agents(ended);
+}
+
+void Supervisor::tell_agents(const wire::StepEnded& ended) {
+  crash_.reached("step.before_result");
+  write_file(order_.step_directory() + '/' + kResultFile, ended.SerializeAsString());
+  crash_.reached("step.after_result");
+  for (auto& agent : agents_) {
+    agent->send(ended);
+    agent->flush();
+  }
+}
+
+void Supervisor::finish() {
+  phase_ = Phase::over;
+  retry_at_.reset();
+  stuck_at_.reset();
+  for (Task& task : tasks_) {
+    for (Stream& stream : task.streams) {
+      read_stream(task, stream, true);
+      if (!stream.fd) continue;
+      // Somebody outside holds the other end: what is there was read, the rest is not the step's.
+      stream.fd.reset();
+      pass_on(task, stream, stream.cutter.rest(), true);
+    }
+    task.out_file.reset();
+    task.err_file.reset();
+  }
+  tell_agents(result());
+  wire::NodeDone done;
+  done.set_node(spec_.node());
+  done.set_trouble(trouble_);
+  for (auto& client : clients_) {
+    client->peer.send(done);
+    client->finished = true;
+  }
+  leave_at_ = Clock::now() + kPatience;
+  drop_closed();
+}
+
+}  // namespace berth::step

@@ -1,0 +1,284 @@
+// How a step's tasks are started and what their streams are.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "step/spool.h"
+#include "step/supervisor.h"
+#include "wire/refusal.h"
+#include "wire/step_ids.h"
+
+namespace berth::step {
+namespace {
+
+Result<std::pair<Fd, Fd>> make_pipe() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return fail(Code::io, fmt::format("pipe: {}", std::strerror(errno)));
+  }
+  return std::pair<Fd, Fd>(Fd(ends[0]), Fd(ends[1]));
+}
+
+void set_nonblocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+Result<std::shared_ptr<Fd>> nothing(int flags) {
+  const int fd = ::open("/dev/null", flags | O_CLOEXEC);
+  if (fd < 0) return fail(Code::io, fmt::format("/dev/null: {}", std::strerror(errno)));
+  return std::make_shared<Fd>(fd);
+}
+
+/// A terminal pair whose slave belongs to the user.
+Result<std::pair<Fd, Fd>> open_terminal(const Identity& who) {
+  const ActingAs user(who);
+  Fd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  char name[128];
+  if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 ||
+      ::ptsname_r(master.get(), name, sizeof name) != 0) {
+    return fail(Code::io, fmt::format("Unable to open a terminal: {}", std::strerror(errno)));
+  }
+  Fd slave(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!slave) return fail(Code::io, fmt::format("{}: {}", name, std::strerror(errno)));
+  return std::pair<Fd, Fd>(std::move(master), std::move(slave));
+}
+
+}  // namespace
+
+bool Supervisor::launch() {
+  if (auto ready = prepare(); !ready) {
+    trouble_ = std::string(ready.error().what());
+    tell_launched(&ready.error());
+    return false;
+  }
+  tasks_.resize(static_cast<std::size_t>(spec_.tasks_size()));
+  for (int i = 0; i < spec_.tasks_size(); ++i) {
+    tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
+  }
+  write_file(order_.step_directory() + '/' + kStartedFile, "");
+  crash_.reached("step.before_tasks");
+  for (Task& task : tasks_) {
+    if (auto started = start_task(task); !started) {
+      trouble_ = std::string(started.error().what());
+      tell_launched(&started.error());
+      if (!leaders().empty()) end("", true);
+      for (Task& other : tasks_) {
+        if (other.pid > 0) continue;
+        other.exited = true;
+        other.streams.clear();
+      }
+      return true;
+    }
+  }
+  crash_.reached("step.after_tasks");
+  tell_launched(nullptr);
+  return true;
+}
+
+Result<void> Supervisor::prepare() {
+  const Identity who = Identity::of(spec_);
+  if (std::string why = who.unreachable(); !why.empty()) return fail(Code::io, std::move(why));
+  const bool batch = spec_.step_id() == wire::kBatchStep;
+  bool usable = false;
+  int why = 0;
+  {
+    const ActingAs user(who);
+    const Fd folder(::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    usable = folder && ::faccessat(folder.get(), ".", X_OK, AT_EACCESS) == 0;
+    why = errno;
+  }
+  if (!usable) {
+    if (batch) return fail(Code::io, fmt::format("{}: {}", directory_, std::strerror(why)));
+    say(fmt::format("couldn't chdir to `{}': {}: going to /tmp instead", directory_,
+                    std::strerror(why)));
+    files_.set_directory("/tmp");
+  }
+  return batch ? write_script() : Result<void>();
+}
+
+Result<void> Supervisor::write_script() {
+  if (!order_.program().step_started_by_batch()) return {};
+  const std::string path = order_.step_directory() + '/' + kScriptFile;
+  if (!write_file(path, order_.program().script(), 0500) ||
+      (::geteuid() == 0 && ::chown(path.c_str(), spec_.uid(), spec_.gid()) != 0)) {
+    return fail(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  if (order_.program().argv_size() == 0) order_.mutable_program()->add_argv();
+  order_.mutable_program()->set_argv(0, path);
+  return {};
+}
+
+std::vector<std::string> Supervisor::argv_of(const wire::TaskSpec& task) const {
+  const wire::Program& program = order_.program();
+  for (const wire::ProgramOf& own : program.multi_prog()) {
+    if (own.rank() == task.rank()) return {own.argv().begin(), own.argv().end()};
+  }
+  return {program.argv().begin(), program.argv().end()};
+}
+
+TaskStart Supervisor::start_of(const Task& task) const {
+  const auto index = static_cast<int>(&task - tasks_.data());
+  return TaskStart{.order = order_,
+                   .spec = spec_,
+                   .task = *task.spec,
+                   .who = Identity::of(spec_),
+                   .argv = argv_of(*task.spec),
+                   .directory = directory_,
+                   .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
+}
+
+Result<void> Supervisor::start_task(Task& task) {
+  Result<TaskEnds> ends = make_streams(task);
+  if (!ends) return pass(std::move(ends.error()));
+  TaskStart start = start_of(task);
+  start.in = ends->in->get();
+  start.out = ends->out->get();
+  start.err = ends->err->get();
+  start.terminal = ends->terminal;
+  task.pid = container_.start([&] { run_task(start); });
+  if (task.pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
+  // The task does so too: whoever comes first, signals to the group work from now on.
+  if (!start.terminal) ::setpgid(task.pid, task.pid);
+  task.out_file = ends->out;
+  task.err_file = ends->err;
+  // Pipes must end with the task; only files stay open, for epilogs and the supervisor's lines.
+  for (const Stream& stream : task.streams) (stream.error ? task.err_file : task.out_file).reset();
+  if (order_.program().stderr().kind().empty() && !order_.has_client()) {
+    task.err_file = task.out_file;
+  }
+  return {};
+}
+
+Result<Supervisor::TaskEnds> Supervisor::make_streams(Task& task) {
+  const wire::Program& program = order_.program();
+  if (program.pty() && task.spec->rank() == 0) return make_terminal(task);
+  TaskEnds ends;
+  Result<std::shared_ptr<Fd>> in = make_input(task);
+  if (!in) return pass(std::move(in.error()));
+  ends.in = std::move(*in);
+  Result<std::shared_ptr<Fd>> out = make_output(task, program.stdout(), false);
+  if (!out) return pass(std::move(out.error()));
+  ends.out = std::move(*out);
+  // Unset on a node without a client: where standard output goes.
+  const bool same = program.stderr().kind().empty() && program.stdout().kind() == "file";
+  if (same) {
+    ends.err = ends.out;
+    return ends;
+  }
+  Result<std::shared_ptr<Fd>> err = make_output(task, program.stderr(), true);
+  if (!err) return pass(std::move(err.error()));
+  ends.err = std::move(*err);
+  return ends;
+}
+
+Result<std::shared_ptr<Fd>> Supervisor::make_input(Task& task) {
+  const wire::StdioSpec& how = order_.program().stdin();
+  if (how.kind() == "file") return files_.reading(files_.path_of(how.pattern(), task.spec->rank()));
+  const bool from_client = order_.has_client() && !order_.program().pty() &&
+                           (how.kind() == "client" || how.kind().empty() ||
+                            (how.kind() == "task" && how.rank() == task.spec->rank()));
+  if (!from_client) return nothing(O_RDONLY);
+  auto ends = make_pipe();
+  if (!ends) return pass(std::move(ends.error()));
+  task.in = std::move(ends->second);
+  set_nonblocking(task.in.get());
+  return std::make_shared<Fd>(std::move(ends->first));
+}
+
+Result<std::shared_ptr<Fd>> Supervisor::make_output(Task& task, const wire::StdioSpec& how,
+                                                    bool error) {
+  const wire::Program& program = order_.program();
+  Stream stream;
+  stream.error = error;
+  stream.cutter = LineCutter(program.unbuffered() && !program.label());
+  if (how.kind() == "file") {
+    auto file = files_.writing(files_.path_of(how.pattern(), task.spec->rank()));
+    if (!file) return pass(std::move(file.error()));
+    if (!program.label()) return *file;
+    stream.file = *file;
+  } else {
+    const bool to_client =
+        order_.has_client() && (how.kind() == "client" || how.kind().empty() ||
+                                (how.kind() == "task" && how.rank() == task.spec->rank()));
+    if (!to_client) return nothing(O_WRONLY);
+  }
+  if (program.unbuffered() && !error) {
+    // A terminal makes the C library write line by line; nothing else of a terminal is wanted.
+    auto ends = open_terminal(Identity::of(spec_));
+    if (!ends) return pass(std::move(ends.error()));
+    termios raw{};
+    ::tcgetattr(ends->second.get(), &raw);
+    ::cfmakeraw(&raw);
+    ::tcsetattr(ends->second.get(), TCSANOW, &raw);
+    stream.fd = std::move(ends->first);
+    set_nonblocking(stream.fd.get());
+    task.streams.push_back(std::move(stream));
+    return std::make_shared<Fd>(std::move(ends->second));
+  }
+  auto ends = make_pipe();
+  if (!ends) return pass(std::move(ends.error()));
+  stream.fd = std::move(ends->first);
+  set_nonblocking(stream.fd.get());
+  task.streams.push_back(std::move(stream));
+  return std::make_shared<Fd>(std::move(ends->second));
+}
+
+Result<Supervisor::TaskEnds> Supervisor::make_terminal(Task& task) {
+  auto ends = open_terminal(Identity::of(spec_));
+  if (!ends) return pass(std::move(ends.error()));
+  const wire::Program& program = order_.program();
+  if (program.rows() > 0 && program.columns() > 0) {
+    const winsize size{.ws_row = static_cast<unsigned short>(program.rows()),
+                       .ws_col = static_cast<unsigned short>(program.columns()),
+                       .ws_xpixel = 0,
+                       .ws_ypixel = 0};
+    ::ioctl(ends->first.get(), TIOCSWINSZ, &size);
+  }
+  set_nonblocking(ends->first.get());
+  task.terminal = true;
+  task.in.reset(::fcntl(ends->first.get(), F_DUPFD_CLOEXEC, 3));
+  Stream stream;
+  stream.cutter = LineCutter(true);
+  stream.fd = std::move(ends->first);
+  task.streams.push_back(std::move(stream));
+  auto slave = std::make_shared<Fd>(std::move(ends->second));
+  return TaskEnds{.in = slave, .out = slave, .err = slave, .terminal = true};
+}
+
+void Supervisor::start_epilogs(Task& task) {
+  if (spec_.step_id() == wire::kBatchStep) return;
+  for (const std::string* program : {&order_.program().task_epilog(), &order_.task_epilog()}) {
+    if (program->empty()) continue;
+    const int none = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    TaskStart start = start_of(task);
+    start.in = none;
+    start.out = task.out_file ? task.out_file->get() : none;
+    start.err = task.err_file ? task.err_file->get() : none;
+    const pid_t pid = Container::start_outside([&] { run_epilog(start, *program); });
+    if (pid > 0) task.epilogs.push_back(pid);
+    ::close(none);
+  }
+}
+
+void Supervisor::tell_launched(const Error* refusal) {
+  wire::LaunchReply reply;
+  if (refusal != nullptr) *reply.mutable_refusal() = wire::to_refusal(*refusal);
+  for (const Task& task : tasks_) {
+    reply.add_ranks(task.spec->rank());
+    reply.add_pids(static_cast<std::uint32_t>(std::max(task.pid, 0)));
+  }
+  for (auto& client : clients_) {
+    client->peer.send(reply);
+    client->peer.flush();
+  }
+}
+
+}  // namespace berth::step

@@ -1,0 +1,251 @@
+// What task_start.h promises.
+#include "step/task_start.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+#include "step/limits.h"
+#include "step/spool.h"
+#include "text/cpumask.h"
+#include "wire/step_ids.h"
+
+namespace berth::step {
+namespace {
+
+/// A line of the supervisor on the task's standard error.
+void say(const std::string& text) {
+  write_all(STDERR_FILENO, "slurmstepd: error: " + text + '\n');
+}
+
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) {
+    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void take_streams(const TaskStart& start) {
+  // The three may be each other's numbers: move them away first.
+  std::array<int, 3> from{start.in, start.out, start.err};
+  for (int& fd : from) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 64);
+  for (int i = 0; i < 3; ++i) ::dup2(from[static_cast<std::size_t>(i)], i);
+}
+
+void bind_to_cpus(const TaskStart& start) {
+  const bool asked = start.task.bound();
+  bool set = start.order.emulated();
+  const auto numbers = text::parse_id_set(start.os_cpus);
+  if (asked && numbers && numbers->any()) {
+    const std::size_t size = CPU_ALLOC_SIZE(numbers->last() + 1);
+    cpu_set_t* mask = CPU_ALLOC(numbers->last() + 1);
+    CPU_ZERO_S(size, mask);
+    numbers->each([&](std::size_t cpu) { CPU_SET_S(cpu, size, mask); });
+    set = ::sched_setaffinity(0, size, mask) == 0;
+    CPU_FREE(mask);
+  }
+  const auto cpus = text::parse_id_set(start.task.cpus());
+  if (start.order.program().cpu_bind_report().empty() || !cpus) return;
+  write_all(STDERR_FILENO, fmt::format("cpu-bind={} - {}, task {:2} {:2} [{}]: mask {}{}\n",
+                                       asked ? "MASK" : "NONE", start.spec.node(),
+                                       start.task.rank(), start.task.local_id(), ::getpid(),
+                                       cpus->hex(), set || !asked ? " set" : " FAILED"));
+}
+
+void enter_directory(const TaskStart& start) {
+  if (::chdir(start.directory.c_str()) == 0) return;
+  const int why = errno;
+  say(fmt::format("couldn't chdir to `{}': {}: going to /tmp instead", start.directory,
+                  std::strerror(why)));
+  if (::chdir("/tmp") != 0) ::_exit(why);
+}
+
+/// Runs a program as this process is now and returns its output and status.
+int output_of(const std::string& program, const Environment& environment, std::string& output) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
+  Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
+  EnvironmentBlock block(environment);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(write_end.get(), STDOUT_FILENO);
+    std::string word = program;
+    char* argv[] = {word.data(), nullptr};
+    ::execve(program.c_str(), argv, block.get());
+    ::_exit(127);
+  }
+  write_end.reset();
+  if (pid < 0) return -1;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t n = ::read(read_end.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    // More than this is not a list of variables.
+    if (output.size() < 1024 * 1024) output.append(buffer, static_cast<std::size_t>(n));
+  }
+  int status = -1;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+void run_prolog(const std::string& program, const char* what, Environment& environment) {
+  if (program.empty()) return;
+  Environment its = environment;
+  its.insert_or_assign("SLURM_SCRIPT_CONTEXT", "prolog_task");
+  std::string output;
+  const int status = output_of(program, its, output);
+  if (status != 0) {
+    say(fmt::format("{} failed status={}", what, WIFEXITED(status) ? WEXITSTATUS(status) : status));
+    ::_exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1);
+  }
+  write_all(STDOUT_FILENO, apply_task_prolog(output, environment));
+}
+
+/// What the kernel does not say: that a script's interpreter is what is missing.
+std::string interpreter_of(const std::string& file) {
+  const Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 256> begin{};
+  if (!fd || ::read(fd.get(), begin.data(), begin.size() - 1) < 3) return {};
+  std::string_view line(begin.data());
+  if (!line.starts_with("#!")) return {};
+  line.remove_prefix(2);
+  line = line.substr(0, line.find('\n'));
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  line.remove_prefix(first);
+  return std::string(line.substr(0, line.find_first_of(" \t\r")));
+}
+
+void check_temporary_directory(Environment& environment) {
+  const auto it = environment.find("TMPDIR");
+  if (it == environment.end()) return;
+  if (::mkdir(it->second.c_str(), 0700) == 0 || errno == EEXIST) return;
+  say(fmt::format("Unable to create TMPDIR [{}]: {}", it->second, std::strerror(errno)));
+  say("Setting TMPDIR to /tmp");
+  it->second = "/tmp";
+}
+
+void become_the_user(const TaskStart& start) {
+  if (!start.who.become()) {
+    const int why = errno;
+    say(fmt::format("Unable to become user {}: {}", start.who.uid, std::strerror(why)));
+    ::_exit(why != 0 ? why : 1);
+  }
+}
+
+}  // namespace
+
+std::string find_program(const std::string& word, const std::string& directory,
+                         const Environment& environment) {
+  if (word.starts_with('/')) return word;
+  if (word.find('/') != std::string::npos) return directory + '/' + word;
+  const auto path = environment.find("PATH");
+  if (path == environment.end()) return word;
+  std::string_view rest = path->second;
+  for (;;) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    const std::string_view folder = rest.substr(0, end);
+    std::string file = folder.empty() ? directory : std::string(folder);
+    if (!file.starts_with('/')) file = directory + '/' + file;
+    file += '/' + word;
+    struct stat found{};
+    if (::stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+        ::access(file.c_str(), X_OK) == 0) {
+      return file;
+    }
+    if (end == rest.size()) return word;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+void run_task(const TaskStart& start) {
+  const wire::Program& program = start.order.program();
+  if (start.terminal) {
+    ::setsid();
+    ::ioctl(start.in, TIOCSCTTY, 0);
+  } else if (start.own_group) {
+    ::setpgid(0, 0);
+  }
+  take_streams(start);
+  reset_signals();
+  restore_open_files(start.order.open_files());
+  std::vector<std::string> lines = set_limits(program.limits());
+  if (program.niceness() != 0) ::setpriority(PRIO_PROCESS, 0, program.niceness());
+  become_the_user(start);
+  // After the ids: changing them clears it. The supervisor's death must not leave tasks behind.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::umask(program.umask());
+  for (const wire::Line& line : start.task.messages()) say(line.text());
+  for (const std::string& line : lines) say(line);
+  bind_to_cpus(start);
+  enter_directory(start);
+
+  Environment environment = task_environment(start.spec, start.task, program, start.order.mark());
+  environment.insert_or_assign("SLURM_TASK_PID", std::to_string(::getpid()));
+  check_temporary_directory(environment);
+  if (start.spec.step_id() != wire::kBatchStep) {
+    run_prolog(start.order.task_prolog(), "TaskProlog", environment);
+    run_prolog(program.task_prolog(), "srun task prolog", environment);
+  }
+
+  std::vector<std::string> words = start.argv;
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::string here = start.directory;
+  if (char* now = ::getcwd(nullptr, 0)) here = now;
+  const std::string file =
+      words.empty() ? std::string() : find_program(words.front(), here, environment);
+  EnvironmentBlock block(environment);
+  // A bare word that is in no directory of PATH is not tried in the current one.
+  if (file.find('/') == std::string::npos) {
+    errno = ENOENT;
+  } else {
+    ::execve(file.c_str(), argv.data(), block.get());
+  }
+  const int why = errno;
+  const std::string interpreter = why == ENOENT ? interpreter_of(file) : std::string();
+  if (!interpreter.empty()) {
+    say(fmt::format("execve(): bad interpreter({}): {}", interpreter, std::strerror(why)));
+  } else {
+    say(fmt::format("execve(): {}: {}", file, std::strerror(why)));
+  }
+  ::_exit(why);
+}
+
+void run_epilog(const TaskStart& start, const std::string& program) {
+  ::setpgid(0, 0);
+  take_streams(start);
+  reset_signals();
+  become_the_user(start);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::umask(start.order.program().umask());
+  if (::chdir(start.directory.c_str()) != 0 && ::chdir("/tmp") != 0) ::_exit(1);
+  Environment environment =
+      task_environment(start.spec, start.task, start.order.program(), start.order.mark());
+  environment.insert_or_assign("SLURM_SCRIPT_CONTEXT", "epilog_task");
+  EnvironmentBlock block(environment);
+  std::string word = program;
+  char* argv[] = {word.data(), nullptr};
+  ::execve(program.c_str(), argv, block.get());
+  ::_exit(127);
+}
+
+}  // namespace berth::step
