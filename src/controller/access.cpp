@@ -77,6 +77,11 @@ Rule rule_of(wire::Kind kind) {
     case Kind::SignalStep:
     case Kind::EndStep:
     case Kind::SuspendJob:
+    case Kind::Supervise:
+    case Kind::Supervised:
+    case Kind::SuperviseEnd:
+    case Kind::SuperviseSignal:
+    case Kind::SuperviseAttach:
       return {kind, Who::nobody, Where::none};
   }
   return {kind, Who::nobody, Where::none};

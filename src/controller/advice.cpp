@@ -61,18 +61,19 @@ std::vector<std::string> make_lines(const cluster::Cluster& cluster, const wire:
 
 }  // namespace
 
-std::vector<std::string> Advice::lines(const cluster::Cluster& cluster, const wire::Asked& asked) {
+std::optional<std::vector<std::string>> Advice::known(const wire::Asked& asked) {
   // Interactive commands show their own troubles; only a script runs unseen.
-  if (asked.command() != "sbatch") return {};
+  if (asked.command() != "sbatch") return std::vector<std::string>();
+  const std::lock_guard lock(mutex_);
+  const auto found = kept_.find(key_of(asked));
+  if (found == kept_.end()) return std::nullopt;
+  order_.splice(order_.begin(), order_, found->second.used);
+  return found->second.lines;
+}
+
+std::vector<std::string> Advice::lines(const cluster::Cluster& cluster, const wire::Asked& asked) {
+  if (auto lines = known(asked)) return std::move(*lines);
   const std::uint64_t key = key_of(asked);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = kept_.find(key);
-    if (found != kept_.end()) {
-      order_.splice(order_.begin(), order_, found->second.used);
-      return found->second.lines;
-    }
-  }
   std::vector<std::string> lines = make_lines(cluster, asked);
   const std::lock_guard lock(mutex_);
   if (kept_.contains(key)) return lines;

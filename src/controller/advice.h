@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace berth::controller {
 
 class Advice {
  public:
-  /// Lines without newline. Any thread. `cluster` is what the answer was made for: another one (a
-  /// reconfiguration) is given a new Advice.
+  /// Lines without newline. Any thread. Kept until forget(), which another cluster asks for.
   std::vector<std::string> lines(const cluster::Cluster& cluster, const wire::Asked& asked);
+  /// The lines when they need not be worked out.
+  std::optional<std::vector<std::string>> known(const wire::Asked& asked);
   void forget();
 
  private:

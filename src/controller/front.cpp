@@ -11,8 +11,7 @@ namespace {
 
 std::string refusal(Code code, std::string text, std::string hint = {}) {
   wire::Done done;
-  *done.mutable_refusal() =
-      wire::to_refusal(fail(code, std::move(text), std::move(hint)).error());
+  *done.mutable_refusal() = wire::to_refusal(fail(code, std::move(text), std::move(hint)).error());
   return wire::framed(done);
 }
 

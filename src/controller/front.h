@@ -1,5 +1,5 @@
-// The network side: accepts connections, learns who calls, hands whole requests on, sends what it is
-// told to. Lives in the network thread; send() and its like may be called by any thread.
+// The network side: accepts connections, learns who calls, hands whole requests on, sends what it
+// is told to. Lives in the network thread; send() and its like may be called by any thread.
 //
 // Requests of one connection are handed on one after the other: the next when the one before was
 // answered. Agents are not held up so; their messages have no answers.
@@ -56,8 +56,8 @@ class Front {
   Result<void> listen_tcp(std::uint16_t port);
   void stop_listening();
 
-  /// What is to be done to a connection, in order. `answered`: the request is done with, the next one
-  /// of this peer may come.
+  /// What is to be done to a connection, in order. `answered`: the request is done with, the next
+  /// one of this peer may come.
   struct Act {
     Peer peer = 0;
     std::string bytes;

@@ -106,8 +106,7 @@ wire::NodeConfig node_config_of(const conf::Config& config, const cluster::Clust
                                 const std::string& conf_path) {
   const conf::DaemonKeys& keys = config.slurm.daemon;
   wire::NodeConfig out;
-  out.set_cluster_name(config.slurm.cluster_name ? config.slurm.cluster_name->value
-                                                 : cluster.name);
+  out.set_cluster_name(config.slurm.cluster_name ? config.slurm.cluster_name->value : cluster.name);
   out.set_conf_path(conf_path);
   for (const std::string& program : keys.prolog) out.add_prolog(program);
   for (const std::string& program : keys.epilog) out.add_epilog(program);
@@ -172,8 +171,8 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   setup.policy = policy_of(setup.config, setup.conf_path, emulated);
   setup.schedule = schedule_of(setup.keys());
   setup.node_config = node_config_of(setup.config, setup.cluster, setup.conf_path);
-  setup.private_jobs = holds(setup.keys().private_data, "jobs") ||
-                       holds(setup.keys().private_data, "all");
+  setup.private_jobs =
+      holds(setup.keys().private_data, "jobs") || holds(setup.keys().private_data, "all");
   Users users;
   const auto uid = users.uid_of(setup.keys().slurm_user);
   std::uint32_t as_number = 0;

@@ -22,8 +22,8 @@ struct Setup {
   wire::NodeConfig node_config;
   std::string conf_path;  // real path
   std::uint32_t slurm_uid = 0;
-  bool private_jobs = false;            // PrivateData=jobs
-  std::vector<std::string> notes;       // what is wrong, not planned for, or taken otherwise
+  bool private_jobs = false;       // PrivateData=jobs
+  std::vector<std::string> notes;  // what is wrong, not planned for, or taken otherwise
   [[nodiscard]] const conf::DaemonKeys& keys() const { return config.slurm.daemon; }
 };
 

@@ -1,0 +1,80 @@
+#include "controller/agents.h"
+
+#include <algorithm>
+
+namespace berth::controller {
+
+Agents::Agent& Agents::arrived(Peer peer, const wire::RegisterNodes& message, Moment now) {
+  Agent& agent = agents_[peer];
+  agent.address = message.address();
+  agent.limits.assign(message.limits().begin(), message.limits().end());
+  agent.heard = now;
+  return agent;
+}
+
+std::optional<Peer> Agents::serving(std::string_view node) const {
+  const auto found = by_node_.find(node);
+  if (found == by_node_.end()) return std::nullopt;
+  return found->second;
+}
+
+void Agents::serve(Peer peer, const std::string& node) {
+  const auto [entry, added] = by_node_.try_emplace(node, peer);
+  if (!added && entry->second != peer) {
+    const auto old = agents_.find(entry->second);
+    if (old != agents_.end()) std::erase(old->second.nodes, node);
+    entry->second = peer;
+  }
+  std::vector<std::string>& nodes = agents_[peer].nodes;
+  if (added || std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
+}
+
+std::vector<std::string> Agents::left(Peer peer) {
+  const auto found = agents_.find(peer);
+  if (found == agents_.end()) return {};
+  std::vector<std::string> nodes = std::move(found->second.nodes);
+  agents_.erase(found);
+  for (const std::string& node : nodes) by_node_.erase(node);
+  return nodes;
+}
+
+const Agents::Agent* Agents::find(Peer peer) const {
+  const auto found = agents_.find(peer);
+  return found == agents_.end() ? nullptr : &found->second;
+}
+
+void Agents::heard(Peer peer, Moment now) {
+  const auto found = agents_.find(peer);
+  if (found != agents_.end()) found->second.heard = now;
+}
+
+std::vector<Peer> Agents::silent_since(Moment limit) const {
+  std::vector<Peer> peers;
+  for (const auto& [peer, agent] : agents_) {
+    if (agent.heard < limit) peers.push_back(peer);
+  }
+  return peers;
+}
+
+std::vector<Peer> Agents::all() const {
+  std::vector<Peer> peers;
+  for (const auto& [peer, agent] : agents_) peers.push_back(peer);
+  return peers;
+}
+
+std::set<std::string> Agents::limits() const {
+  std::set<std::string> all;
+  for (const auto& [peer, agent] : agents_) all.insert(agent.limits.begin(), agent.limits.end());
+  return all;
+}
+
+wire::NodeAddress Agents::address_of(std::string_view node) const {
+  wire::NodeAddress address;
+  if (const auto peer = serving(node)) {
+    if (const Agent* agent = find(*peer)) address = agent->address;
+  }
+  address.set_node(std::string(node));
+  return address;
+}
+
+}  // namespace berth::controller

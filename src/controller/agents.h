@@ -1,0 +1,58 @@
+// Which agent serves which node, and how clients reach it. One connection may serve many nodes. Of
+// the state thread.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/front.h"
+#include "wire/agent.pb.h"
+
+namespace berth::controller {
+
+class Agents {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  struct Agent {
+    wire::NodeAddress address;
+    std::vector<std::string> nodes;
+    std::vector<std::string> limits;  // what it cannot enforce, in words
+    Moment heard;
+  };
+
+  /// A connection registers as an agent, perhaps again.
+  Agent& arrived(Peer peer, const wire::RegisterNodes& message, Moment now);
+  /// Who serves the node now; nullopt when nobody does.
+  [[nodiscard]] std::optional<Peer> serving(std::string_view node) const;
+  /// The node is served by this connection from now on.
+  void serve(Peer peer, const std::string& node);
+  /// True when this connection may speak for the node.
+  [[nodiscard]] bool speaks_for(Peer peer, std::string_view node) const {
+    return serving(node) == peer;
+  }
+  /// The connection is gone; returns the nodes it served.
+  std::vector<std::string> left(Peer peer);
+
+  [[nodiscard]] const Agent* find(Peer peer) const;
+  void heard(Peer peer, Moment now);
+  /// Agents that have said nothing since `limit`.
+  [[nodiscard]] std::vector<Peer> silent_since(Moment limit) const;
+  [[nodiscard]] std::vector<Peer> all() const;
+  [[nodiscard]] std::size_t count() const { return agents_.size(); }
+  /// What agents cannot enforce, each once.
+  [[nodiscard]] std::set<std::string> limits() const;
+  [[nodiscard]] wire::NodeAddress address_of(std::string_view node) const;
+
+ private:
+  std::map<Peer, Agent> agents_;
+  std::map<std::string, Peer, std::less<>> by_node_;
+};
+
+}  // namespace berth::controller

@@ -1,0 +1,48 @@
+// What change_results.h promises.
+#include "controller/change_results.h"
+
+#include <fmt/format.h>
+
+#include "wire/step_ids.h"
+
+namespace berth::controller {
+
+std::string shown(const wire::JobName& name) {
+  std::string text = std::to_string(name.id());
+  if (name.has_array_task()) text += fmt::format("_{}", name.array_task());
+  if (!name.array_set().empty()) text += fmt::format("_[{}]", name.array_set());
+  if (name.has_het_offset()) text += fmt::format("+{}", name.het_offset());
+  if (!name.has_step()) return text;
+  switch (name.step()) {
+    case wire::kBatchStep:
+      return text + ".batch";
+    case wire::kExternStep:
+      return text + ".extern";
+    case wire::kInteractiveStep:
+      return text + ".interactive";
+    default:
+      return fmt::format("{}.{}", text, name.step());
+  }
+}
+
+bool is_fault(const Error& error, job::JobFault fault) {
+  return error.what() == job::fault_text(fault);
+}
+
+std::string_view code_of(const Error& error) {
+  return code_name(is_fault(error, job::JobFault::not_yours) ? Code::access_denied : error.code);
+}
+
+void add_failure(wire::Results& results, std::string name, const Error& error) {
+  wire::JobResult& result = *results.add_jobs();
+  result.set_name(std::move(name));
+  result.set_code(std::string(code_of(error)));
+  result.set_text(std::string(error.what()));
+  result.set_hint(error.hint);
+}
+
+void add_done(wire::Results& results) {
+  results.set_done(results.done() + 1);
+}
+
+}  // namespace berth::controller

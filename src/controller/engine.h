@@ -1,0 +1,226 @@
+// The state thread. It takes what has come since the last turn, applies it to job::State, lets the
+// scheduler look, stores all of it with one sync, and only then answers and tells the nodes:
+//
+//   requests, node events, timers → State → schedule → store (one commit) → answers, effects
+//
+// When the store cannot be written, nothing of the turn is acknowledged: what clients asked for is
+// undone (the state is read again from the store) and refused; what nodes said stays true, is kept
+// in memory unconfirmed, and is stored as soon as the disk allows. docs/design/controller.md has
+// the reasons.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/adviser.h"
+#include "controller/agents.h"
+#include "controller/asked_cache.h"
+#include "controller/caller.h"
+#include "controller/crash_points.h"
+#include "controller/figures.h"
+#include "controller/front.h"
+#include "controller/log.h"
+#include "controller/outbox.h"
+#include "controller/owners.h"
+#include "controller/published.h"
+#include "controller/setup.h"
+#include "controller/tickets.h"
+#include "controller/users.h"
+#include "job/state.h"
+#include "store/store.h"
+
+namespace berth::controller {
+
+/// What the engine is made of; all references outlive it.
+struct Parts {
+  Log& log;
+  CrashPoints& crash;
+  Users& users;
+  Front& front;
+  Published& published;
+  Setup setup;
+  store::Store store;
+  std::string cluster_key;
+  std::uint64_t epoch = 0;
+  bool emulate = false;
+  std::string host;            // name of this machine
+  std::function<void()> shut;  // scontrol shutdown
+};
+
+class Engine {
+ public:
+  explicit Engine(Parts parts);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Reads what was stored; before start().
+  Result<void> load();
+  void start();
+  void stop();
+
+  // Any thread:
+  void request(Request request);
+  void closed(Peer peer);
+  void reread();   // SIGHUP
+  void refresh();  // returns when what was acknowledged up to now is published
+
+ private:
+  using Effects = std::vector<job::Effect>;
+  struct Event {
+    enum class What { request, closed, reread } what = What::request;
+    Request request;
+  };
+  /// What follows when the turn is stored.
+  struct Then {
+    Peer peer = 0;
+    enum class When {
+      stored,    // undone and refused when it cannot be stored
+      fact,      // waits until it is stored
+      any_time,  // does not depend on the store
+    } when = When::stored;
+    std::move_only_function<void()> run;
+  };
+  struct Turn {
+    job::Time now = 0;
+    Moment moment;
+    std::vector<Then> thens;
+    store::Batch batch;  // blobs of submissions
+    bool asked_for_changes = false;
+  };
+  using Handler = void (Engine::*)(Turn&, const Request&);
+
+  // engine.cpp: turns
+  void work();
+  void take_turn(std::vector<Event> events);
+  void handle(Turn& turn, Event& event);
+  void pass_time(Turn& turn);
+  void finish(Turn& turn);
+  void cannot_store(Turn& turn, store::Batch batch, Effects effects, const Error& why);
+  void carry_on(Turn& turn, Effects effects);
+  void flush();
+  Result<void> read_store(job::Time now);
+  [[nodiscard]] store::Batch batch_of(Turn& turn);
+  [[nodiscard]] std::chrono::steady_clock::time_point next_moment() const;
+  void note_changes(const store::Batch& batch, const std::vector<job::JobId>& forgotten);
+  void publish();
+  [[nodiscard]] Error store_error() const;
+
+  // requests.cpp: what clients ask for
+  static Handler handler_of(wire::Kind kind);
+  void submit(Turn& turn, const Request& request);
+  void create_step(Turn& turn, const Request& request);
+  void get_allocation(Turn& turn, const Request& request);
+  void reclaim_job(Turn& turn, const Request& request);
+  void reclaim_step(Turn& turn, const Request& request);
+  void finish_job(Turn& turn, const Request& request);
+  void wait_job(Turn& turn, const Request& request);
+  void get_access(Turn& turn, const Request& request);
+  void get_script(Turn& turn, const Request& request);
+  void act_on_jobs(Turn& turn, const Request& request);
+  void cancel_jobs(Turn& turn, const Request& request);
+  void change(Turn& turn, const Request& request);
+  void diagnose(Turn& turn, const Request& request);
+  void reconfigure(Turn& turn, const Request& request);
+  void shutdown(Turn& turn, const Request& request);
+  void set_debug(Turn& turn, const Request& request);
+  Result<void> read_setup_again(job::Time now);
+  /// The message; nullopt when it cannot be read, and who sent it is dropped.
+  template <class M>
+  std::optional<M> decoded(const Request& request) {
+    std::optional<M> message = wire::decode<M>(request.payload);
+    if (!message) outbox_.close(request.peer);
+    return message;
+  }
+  void refuse(Peer peer, const Error& error);
+  template <class M>
+  void answer_when_stored(Turn& turn, Peer peer, M message);
+  [[nodiscard]] Result<const job::Job*> visible_job(job::JobId id, const Caller& caller) const;
+  void try_held_steps(job::Time now);
+  void ask_state_for_step(std::uint64_t key, job::Time now);
+  [[nodiscard]] User user_of(const job::Job& job);
+  void tell_ended(Peer peer, const job::Job& job);
+
+  // node_events.cpp: what agents say
+  void register_nodes(Turn& turn, const Request& request);
+  void job_begun(Turn& turn, const Request& request);
+  void job_gone(Turn& turn, const Request& request);
+  void step_started(Turn& turn, const Request& request);
+  void step_ended(Turn& turn, const Request& request);
+  void node_trouble(Turn& turn, const Request& request);
+  void beat(Turn& turn, const Request& request);
+  void peer_left(Turn& turn, Peer peer);
+  void drop_silent_agents(Turn& turn);
+  [[nodiscard]] bool speaks_for(Peer peer, const std::string& node, wire::Kind kind);
+  void find_owner_of_step(const wire::StepSpec& spec, Moment now);
+
+  // effects.cpp: what follows
+  void carry_out(const job::Effect& effect, job::Time now);
+  void begin(const job::BeginJob& effect, job::Time now);
+  void end(const job::EndJob& effect);
+  void end_step(const job::EndStep& effect);
+  void signal(const job::SignalNodes& effect);
+  void suspend(const job::Suspend& effect);
+  void forget(const job::Forget& effect);
+  void grant_job(const job::GrantJob& effect);
+  void tell_waiting(const job::TellWaiting& effect);
+  void tell_ended(const job::TellEnded& effect);
+  void notice(const job::Notice& effect);
+  void grant_step(job::GrantStep effect, job::Time now);
+  void step_must_wait(const job::StepMustWait& effect);
+  void refuse_step(const job::RefuseStep& effect);
+  template <class M>
+  void to_node(const std::string& node, const M& message);
+
+  Parts parts_;
+  Log& log_;
+  Users& users_;
+  store::Store store_;
+  Setup setup_;
+  std::unique_ptr<job::State> state_;
+  Tickets tickets_;
+  Agents agents_;
+  Owners owners_;
+  AskedCache asked_;
+  Outbox outbox_;
+  Figures figures_;
+  std::shared_ptr<const cluster::Cluster> advised_cluster_;
+  Adviser adviser_;
+  Moment next_silence_check_;
+  bool more_to_do_ = false;                // carrying out changed the state: another turn at once
+  std::vector<std::uint64_t> held_steps_;  // wait until all nodes of the job have registered
+
+  // While the store cannot be written
+  bool degraded_ = false;
+  std::string why_degraded_;
+  Moment retry_at_;
+  store::Batch unsaved_;
+  Effects withheld_;
+  std::vector<Then> withheld_thens_;
+  std::vector<Event> postponed_;
+  std::uint32_t next_job_id_ = 0;
+
+  // What readers have not seen yet
+  std::set<job::JobId> changed_jobs_;
+  std::set<std::string> changed_nodes_;
+  bool all_changed_ = true;
+  std::atomic<bool> stale_{true};
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::condition_variable published_;
+  std::vector<Event> events_;         // guarded by mutex_
+  std::uint64_t refresh_wanted_ = 0;  // guarded by mutex_
+  std::uint64_t refresh_done_ = 0;    // guarded by mutex_
+  bool stopping_ = false;             // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace berth::controller

@@ -1,0 +1,64 @@
+// What sdiag shows: counted by the state thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "schedule/schedule.h"
+#include "wire/frame.h"
+
+namespace berth::controller {
+
+struct RequestFigures {
+  std::uint64_t count = 0;
+  std::uint64_t microseconds = 0;
+};
+
+struct Figures {
+  std::int64_t since = 0;    // when counting began
+  std::int64_t started = 0;  // when the controller started
+  std::uint64_t turns = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t commit_microseconds = 0;
+  std::uint64_t commit_most_microseconds = 0;
+  std::uint64_t failed_commits = 0;
+
+  std::uint64_t jobs_submitted = 0;
+  std::uint64_t jobs_started = 0;
+  std::uint64_t jobs_completed = 0;
+  std::uint64_t jobs_cancelled = 0;
+  std::uint64_t jobs_failed = 0;
+
+  // The scheduler: every look at the queue, and those that were whole passes (backfill)
+  std::uint64_t cycles = 0;
+  std::uint64_t cycle_last_microseconds = 0;
+  std::uint64_t cycle_most_microseconds = 0;
+  std::uint64_t cycle_microseconds = 0;
+  std::uint64_t cycle_examined = 0;
+  std::uint64_t cycle_last_examined = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t pass_last_microseconds = 0;
+  std::uint64_t pass_most_microseconds = 0;
+  std::uint64_t pass_microseconds = 0;
+  std::uint64_t pass_examined = 0;
+  std::uint64_t pass_last_examined = 0;
+  std::int64_t pass_last_at = 0;
+  std::uint64_t backfilled = 0;
+
+  std::map<wire::Kind, RequestFigures> requests;
+  std::map<std::uint32_t, RequestFigures> users;  // by uid, at most kMostUsers
+  static constexpr std::size_t kMostUsers = 1000;
+
+  void count_cycle(const schedule::Figures& seen, std::uint64_t took, std::int64_t now);
+  void count_commit(std::uint64_t took, bool stored);
+  void count_request(wire::Kind kind, std::uint32_t uid, std::uint64_t took);
+  /// Counts from zero; when the controller started stays.
+  void reset(std::int64_t now);
+
+  std::size_t connected_agents = 0;
+  std::size_t queued = 0;  // events that waited for the last turn
+};
+
+}  // namespace berth::controller

@@ -1,0 +1,207 @@
+// What agents say, and what follows when a connection goes away.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "controller/engine.h"
+#include "wire/refusal.h"
+#include "wire/step_ids.h"
+
+namespace berth::controller {
+namespace {
+
+/// Agents speak every SlurmdTimeout/3, at most 10 s apart.
+constexpr std::chrono::seconds kSilenceCheck{10};
+
+Caller self() {
+  return Caller{0, 0, true};
+}
+
+}  // namespace
+
+void Engine::register_nodes(Turn& turn, const Request& request) {
+  auto message = decoded<wire::RegisterNodes>(request);
+  if (!message) return;
+  wire::Registered reply;
+  reply.set_epoch(tickets_.epoch());
+  *reply.mutable_config() = setup_.node_config;
+  // A node that has seen a later controller must not be told what to do by an older one.
+  const bool outdated = message->epoch() > tickets_.epoch();
+  if (outdated) {
+    log_.error(
+        "the agent at {} has seen epoch {} of a controller, this one has {}: its state is an old "
+        "copy",
+        message->address().unix_path() + message->address().host(), message->epoch(),
+        tickets_.epoch());
+  } else {
+    outbox_.make_agent(request.peer);
+    agents_.arrived(request.peer, *message, turn.moment);
+  }
+  std::size_t accepted = 0;
+  for (const wire::NodeReport& report : message->nodes()) {
+    wire::NodeVerdict& verdict = *reply.add_nodes();
+    verdict.set_name(report.name());
+    Result<void> done;
+    if (outdated) {
+      done = fail(Code::io, "the controller's state is an old copy");
+    } else if (const auto other = agents_.serving(report.name());
+               other && *other != request.peer &&
+               agents_.address_of(report.name()).SerializeAsString() != [&] {
+                 wire::NodeAddress address = message->address();
+                 address.set_node(report.name());
+                 return address.SerializeAsString();
+               }()) {
+      done = fail(Code::conflict, fmt::format("node {} is served by another agent", report.name()));
+    } else {
+      done = state_->register_node(report, *message, turn.now);
+    }
+    if (!done) {
+      log_.error("node {} may not register: {}", report.name(), done.error().what());
+      *verdict.mutable_refusal() = wire::to_refusal(done.error());
+      continue;
+    }
+    agents_.serve(request.peer, report.name());
+    verdict.set_key(tickets_.key_of(report.name()));
+    changed_nodes_.insert(report.name());
+    for (const wire::RunningStep& step : report.steps()) {
+      if (const auto spec = wire::decode<wire::StepSpec>(step.spec())) {
+        find_owner_of_step(*spec, turn.moment);
+      }
+    }
+    ++accepted;
+  }
+  log_.info("{} of {} nodes registered by the agent at {}", accepted, message->nodes_size(),
+            message->address().unix_path() + message->address().host());
+  turn.thens.push_back({request.peer, Then::When::any_time,
+                        [this, peer = request.peer, outdated, reply = std::move(reply)] {
+                          outbox_.push(peer, reply);
+                          if (outdated) outbox_.close(peer);
+                        }});
+}
+
+bool Engine::speaks_for(Peer peer, const std::string& node, wire::Kind kind) {
+  agents_.heard(peer, std::chrono::steady_clock::now());
+  if (agents_.speaks_for(peer, node)) return true;
+  log_.info("{} about node {} from an agent that does not serve it", wire::name_of(kind), node);
+  return false;
+}
+
+/// A step that runs without a connection of its srun (the controller restarted) waits for it.
+void Engine::find_owner_of_step(const wire::StepSpec& spec, Moment now) {
+  if (spec.step_id() == wire::kBatchStep || spec.step_id() == wire::kExternStep) return;
+  const StepName name{spec.job_id(), spec.step_id()};
+  const job::Job* job = state_->find(spec.job_id());
+  if (job == nullptr || !job->running || !job->running->open_steps.contains(spec.step_id())) return;
+  changed_jobs_.insert(spec.job_id());
+  owners_.await_step_owner(name, now + kRestartGrace);
+}
+
+void Engine::job_begun(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::JobBegun>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  state_->job_begun(*message, turn.now);
+  changed_jobs_.insert(message->job_id());
+}
+
+void Engine::job_gone(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::JobGone>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message->trouble().empty()) {
+    log_.error("node {}, job {}: {}", message->node(), message->job_id(), message->trouble());
+  }
+  state_->job_gone(*message, turn.now);
+  changed_jobs_.insert(message->job_id());
+  changed_nodes_.insert(message->node());
+  const job::Job* job = state_->find(message->job_id());
+  if (job == nullptr || !job->running) owners_.forget_steps_of(message->job_id());
+}
+
+void Engine::step_started(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::StepStarted>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  const auto spec = wire::decode<wire::StepSpec>(message->spec());
+  if (!spec) return outbox_.close(request.peer);
+  state_->step_started(*spec, message->node(), turn.now);
+  changed_jobs_.insert(spec->job_id());
+  find_owner_of_step(*spec, turn.moment);
+}
+
+void Engine::step_ended(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::StepEnded>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  state_->step_ended(*message, turn.now);
+  changed_jobs_.insert(message->job_id());
+  const job::Job* job = state_->find(message->job_id());
+  if (job == nullptr || !job->running || !job->running->open_steps.contains(message->step_id())) {
+    owners_.forget_step({message->job_id(), message->step_id()});
+  }
+}
+
+void Engine::node_trouble(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::NodeTrouble>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  log_.error("node {}: {}", message->node(), message->reason());
+  state_->node_trouble(message->node(), message->reason(), turn.now);
+  changed_nodes_.insert(message->node());
+}
+
+void Engine::beat(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::Beat>(request);
+  if (!message) return;
+  agents_.heard(request.peer, turn.moment);
+  if (const Agents::Agent* agent = agents_.find(request.peer)) {
+    for (const std::string& node : agent->nodes) {
+      state_->node_beat(node, message->load(), message->free_memory_mb());
+      changed_nodes_.insert(node);
+    }
+  }
+  if (!message->ask()) return;
+  wire::Beat reply;
+  reply.set_number(message->number());
+  outbox_.push(request.peer, reply);
+}
+
+void Engine::peer_left(Turn& turn, Peer peer) {
+  const std::vector<std::string> nodes = agents_.left(peer);
+  if (!nodes.empty()) {
+    log_.info("lost the agent of {}{}", nodes.front(),
+              nodes.size() > 1 ? fmt::format(" and {} other nodes", nodes.size() - 1) : "");
+  }
+  for (const std::string& node : nodes) {
+    state_->node_lost(node, turn.now);
+    changed_nodes_.insert(node);
+  }
+  const Owners::Left left = owners_.lost(peer);
+  for (const std::uint64_t key : left.asked) {
+    std::erase(held_steps_, key);
+    state_->drop_waiting_step(key);
+  }
+  for (const StepName& step : left.steps) {
+    // The error says that it has ended already.
+    (void)state_->end_step(step.first, step.second, self(), "", turn.now);
+  }
+  for (const job::JobId id : left.jobs) {
+    const job::Job* job = state_->find(id);
+    if (job == nullptr || job::ended(job->base)) continue;
+    if (job->pending()) {
+      state_->owner_gone(id, turn.now);
+    } else {
+      owners_.await_owner(id, turn.moment + kOwnerGrace);
+    }
+  }
+}
+
+void Engine::drop_silent_agents(Turn& turn) {
+  next_silence_check_ = turn.moment + kSilenceCheck;
+  const std::uint32_t timeout = setup_.policy.slurmd_timeout;
+  if (timeout == 0) return;
+  // Twice the time between two beats would do; SlurmdTimeout is what the site allows.
+  const std::chrono::seconds allowed(std::max<std::uint32_t>(timeout, 30));
+  for (const Peer peer : agents_.silent_since(turn.moment - allowed)) {
+    log_.info("an agent has been silent for {} s", allowed.count());
+    outbox_.close(peer);
+    peer_left(turn, peer);
+  }
+}
+
+}  // namespace berth::controller

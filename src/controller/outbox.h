@@ -1,0 +1,38 @@
+// What the state thread wants sent, gathered during a turn and handed to the network thread at
+// once.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/front.h"
+#include "wire/frame.h"
+
+namespace berth::controller {
+
+class Outbox {
+ public:
+  /// Something the peer did not ask for just now.
+  template <class M>
+  void push(Peer peer, const M& message) {
+    acts_.push_back({.peer = peer, .bytes = wire::framed(message)});
+  }
+  /// The answer to its request.
+  template <class M>
+  void answer(Peer peer, const M& message) {
+    acts_.push_back({.peer = peer, .bytes = wire::framed(message), .answered = true});
+  }
+  /// Its request is done with, without an answer (it comes later).
+  void taken(Peer peer) { acts_.push_back({.peer = peer, .answered = true}); }
+  void keep(Peer peer) { acts_.push_back({.peer = peer, .keep = true}); }
+  void make_agent(Peer peer) { acts_.push_back({.peer = peer, .answered = true, .agent = true}); }
+  void close(Peer peer) { acts_.push_back({.peer = peer, .close = true}); }
+
+  std::vector<Front::Act> take() { return std::exchange(acts_, {}); }
+
+ private:
+  std::vector<Front::Act> acts_;
+};
+
+}  // namespace berth::controller

@@ -1,0 +1,73 @@
+// What readers see: jobs, nodes and partitions as serialized messages, so that an answer is made by
+// joining bytes. The state thread brings it up to date when somebody asks and something changed;
+// between that, readers never wait for the state thread. Thread safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bits.h"
+#include "job/types.h"
+#include "wire/info.pb.h"
+
+namespace berth::controller {
+
+using Bytes = std::shared_ptr<const std::string>;
+
+/// One job record with what filters look at.
+struct JobView {
+  job::JobId id = 0;
+  job::JobId array_id = 0;    // its own id when it is none
+  job::JobId het_leader = 0;  // 0 = none
+  std::uint32_t uid = 0;
+  bool over = false;                // ended, and not COMPLETING
+  std::vector<std::string> states;  // base state and flags
+  std::string partition;
+  std::optional<std::uint32_t> array_task;
+  std::shared_ptr<const Bits> rest;  // pending indices of an array
+  Bytes info;                        // JobInfo without detail
+  Bytes detail;                      // JobInfo with nothing but detail; null = none
+  std::vector<Bytes> steps;          // StepInfo
+};
+
+struct Picture {
+  std::map<job::JobId, std::shared_ptr<const JobView>> jobs;
+  std::map<std::string, Bytes> nodes;  // NodeInfo by name
+  std::vector<std::string> node_order;
+  std::vector<std::pair<std::string, Bytes>> partitions;  // PartitionInfo
+  std::string cluster_name;
+  std::int64_t last_backfill = 0;
+  bool private_jobs = false;
+  std::string config;  // serialized ConfigReply
+  wire::Pong pong;
+};
+
+class Published {
+ public:
+  /// Changes the picture under the lock.
+  template <class F>
+  void change(F&& apply) {
+    const std::lock_guard lock(mutex_);
+    apply(picture_);
+  }
+  template <class F>
+  auto read(F&& look) const {
+    const std::lock_guard lock(mutex_);
+    return look(picture_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Picture picture_;
+};
+
+/// Appends a length-delimited field of a message: bytes, string or embedded message.
+void append_field(std::string& out, std::uint32_t number, std::string_view bytes);
+
+}  // namespace berth::controller

@@ -1,0 +1,254 @@
+#include "controller/reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "text/words.h"
+#include "wire/refusal.h"
+
+namespace berth::controller {
+namespace {
+
+/// Header of a frame whose payload is written behind it.
+class FrameWriter {
+ public:
+  explicit FrameWriter(wire::Kind kind) : kind_(kind) { bytes.append(wire::kHeaderBytes, '\0'); }
+  std::string finish() {
+    const std::size_t length = bytes.size() - 4;
+    for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<char>(length >> (8 * i) & 0xff);
+    const auto number = static_cast<std::uint16_t>(kind_);
+    bytes[4] = static_cast<char>(number & 0xff);
+    bytes[5] = static_cast<char>(number >> 8);
+    return std::move(bytes);
+  }
+  std::string bytes;
+
+ private:
+  wire::Kind kind_;
+};
+
+bool any_of(const google::protobuf::RepeatedPtrField<std::string>& words,
+            const std::vector<std::string>& held) {
+  return std::ranges::any_of(words, [&](const std::string& word) {
+    return std::ranges::any_of(
+        held, [&](const std::string& each) { return text::equal_ignoring_case(word, each); });
+  });
+}
+
+bool named(const JobView& job, const wire::JobName& name) {
+  if (name.has_array_task()) {
+    if (job.array_id != name.id()) return false;
+    if (job.array_task) return *job.array_task == name.array_task();
+    return job.rest && job.rest->test(name.array_task());
+  }
+  return job.id == name.id() || job.array_id == name.id() || job.het_leader == name.id();
+}
+
+class Filter {
+ public:
+  Filter(const wire::ListJobs& ask, const Caller& caller, const std::vector<std::uint32_t>& uids,
+         bool private_jobs)
+      : ask_(ask), caller_(caller), uids_(uids), private_jobs_(private_jobs) {
+    for (const std::string& state : ask.states()) {
+      if (text::equal_ignoring_case(state, "all")) all_states_ = true;
+    }
+    names_users_ = ask.only_mine() || ask.users_size() > 0 || ask.user_names_size() > 0;
+  }
+
+  [[nodiscard]] bool passes(const JobView& job) const {
+    if (private_jobs_ && !may_touch(caller_, job.uid)) return false;
+    if (names_users_ && std::ranges::find(uids_, job.uid) == uids_.end()) return false;
+    if (ask_.ids_size() > 0 && std::ranges::none_of(ask_.ids(), [&](const wire::JobName& name) {
+          return named(job, name);
+        })) {
+      return false;
+    }
+    if (ask_.states_size() > 0 && !all_states_) return any_of(ask_.states(), job.states);
+    return !job.over || ask_.with_ended() || all_states_;
+  }
+
+ private:
+  const wire::ListJobs& ask_;
+  const Caller& caller_;
+  const std::vector<std::uint32_t>& uids_;
+  bool private_jobs_;
+  bool all_states_ = false;
+  bool names_users_ = false;
+};
+
+/// The pending rest of an array as one job for each element.
+void append_elements(std::string& out, const JobView& job) {
+  wire::JobInfo info;
+  if (!info.ParseFromString(*job.info)) return;
+  info.clear_array_tasks();
+  for (std::size_t i = job.rest->next(); i != Bits::npos; i = job.rest->next(i + 1)) {
+    info.set_array_task_id(static_cast<std::uint32_t>(i));
+    append_field(out, wire::JobsReply::kJobsFieldNumber, info.SerializeAsString());
+  }
+}
+
+void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask) {
+  if (ask.split_arrays() && job.rest) return append_elements(out, job);
+  if (!ask.with_detail() || !job.detail) {
+    return append_field(out, wire::JobsReply::kJobsFieldNumber, *job.info);
+  }
+  // Two parts of one message, one after the other, are that message.
+  append_field(out, wire::JobsReply::kJobsFieldNumber, *job.info + *job.detail);
+}
+
+}  // namespace
+
+std::string jobs_frame(const Picture& picture, const wire::ListJobs& ask, const Caller& caller,
+                       const std::vector<std::uint32_t>& uids, std::int64_t now) {
+  FrameWriter frame(wire::Kind::JobsReply);
+  wire::JobsReply head;
+  head.set_now(now);
+  head.set_cluster_name(picture.cluster_name);
+  head.set_last_backfill(picture.last_backfill);
+  head.AppendToString(&frame.bytes);
+  const Filter filter(ask, caller, uids, picture.private_jobs);
+  const auto take = [&](const JobView& job) {
+    if (!filter.passes(job)) return;
+    append_job(frame.bytes, job, ask);
+    if (!ask.with_steps()) return;
+    for (const Bytes& step : job.steps) {
+      append_field(frame.bytes, wire::JobsReply::kStepsFieldNumber, *step);
+    }
+  };
+  // One ordinary job asked for by its number is found without walking through all.
+  if (ask.ids_size() == 1 && !ask.ids(0).has_array_task()) {
+    const auto found = picture.jobs.find(ask.ids(0).id());
+    if (found != picture.jobs.end() && found->second->array_id == found->first &&
+        !found->second->rest && !found->second->array_task && found->second->het_leader == 0) {
+      take(*found->second);
+      return frame.finish();
+    }
+  }
+  for (const auto& [id, job] : picture.jobs) take(*job);
+  return frame.finish();
+}
+
+Reader::Reader(Front& front, const Published& published, Users& users, Log& log, Refresh refresh,
+               std::string state_directory)
+    : front_(front),
+      published_(published),
+      users_(users),
+      log_(log),
+      refresh_(std::move(refresh)),
+      state_directory_(std::move(state_directory)),
+      thread_([this] { work(); }) {}
+
+Reader::~Reader() {
+  stop();
+}
+
+void Reader::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Reader::ask(Request request) {
+  {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(std::move(request));
+  }
+  changed_.notify_one();
+}
+
+void Reader::work() {
+  for (;;) {
+    std::deque<Request> requests;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stopping_ || !requests_.empty(); });
+      if (stopping_) return;
+      requests.swap(requests_);
+    }
+    refresh_();  // once for all that came in the meantime
+    for (const Request& request : requests) answer(request);
+  }
+}
+
+void Reader::answer(const Request& request) {
+  const auto reply = [&](std::string frame) {
+    front_.act({.peer = request.peer, .bytes = std::move(frame), .answered = true});
+  };
+  switch (request.kind) {
+    case wire::Kind::Ping:
+      return reply(
+          wire::framed(published_.read([](const Picture& picture) { return picture.pong; })));
+    case wire::Kind::ShowConfig: {
+      wire::ConfigReply config;
+      published_.read(
+          [&](const Picture& picture) { return config.ParseFromString(picture.config); });
+      config.set_now(std::time(nullptr));
+      return reply(wire::framed(config));
+    }
+    case wire::Kind::ListJobs:
+      if (const auto ask = wire::decode<wire::ListJobs>(request.payload)) {
+        return reply(jobs(*ask, request.caller));
+      }
+      break;
+    case wire::Kind::ListNodes:
+      if (const auto ask = wire::decode<wire::ListNodes>(request.payload)) {
+        return reply(nodes(*ask));
+      }
+      break;
+    case wire::Kind::ListHistory:
+      return history(request);
+    default:
+      break;
+  }
+  front_.act({.peer = request.peer, .close = true});  // it sent what cannot be read
+}
+
+std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
+  std::vector<std::uint32_t> uids(ask.users().begin(), ask.users().end());
+  if (ask.only_mine()) uids.push_back(caller.uid);
+  for (const std::string& name : ask.user_names()) {
+    if (const auto uid = users_.uid_of(name)) uids.push_back(*uid);
+  }
+  const std::int64_t now = std::time(nullptr);
+  return published_.read(
+      [&](const Picture& picture) { return jobs_frame(picture, ask, caller, uids, now); });
+}
+
+std::string Reader::nodes(const wire::ListNodes& ask) const {
+  const std::int64_t now = std::time(nullptr);
+  return published_.read([&](const Picture& picture) {
+    FrameWriter frame(wire::Kind::NodesReply);
+    wire::NodesReply head;
+    head.set_now(now);
+    head.set_cluster_name(picture.cluster_name);
+    head.AppendToString(&frame.bytes);
+    const auto take = [&](const std::string& name) {
+      const auto found = picture.nodes.find(name);
+      if (found == picture.nodes.end()) return;
+      append_field(frame.bytes, wire::NodesReply::kNodesFieldNumber, *found->second);
+    };
+    if (ask.names_size() > 0) {
+      for (const std::string& name : ask.names()) take(name);
+    } else {
+      for (const std::string& name : picture.node_order) take(name);
+    }
+    if (ask.with_partitions()) {
+      for (const auto& [name, bytes] : picture.partitions) {
+        append_field(frame.bytes, wire::NodesReply::kPartitionsFieldNumber, *bytes);
+      }
+    }
+    return frame.finish();
+  });
+}
+
+void Reader::history(const Request& request) {
+  front_.act({.peer = request.peer, .bytes = wire::framed(wire::HistoryReply()), .answered = true});
+}
+
+}  // namespace berth::controller
