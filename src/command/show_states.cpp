@@ -179,6 +179,13 @@ Result<StateFilter> parse_states(std::string_view list) {
   return filter;
 }
 
+std::string states_help() {
+  std::string out;
+  for (const StateName& base : kBases) out += fmt::format("{}\n", base.name);
+  for (const StateName& flag : kFlags) out += fmt::format("{}\n", flag.name);
+  return out;
+}
+
 bool matches(const StateFilter& filter, const wire::JobInfo& job) {
   if (filter.all) return true;
   if (filter.names.empty()) return !has_ended(job) || has(job, "COMPLETING");

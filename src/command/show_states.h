@@ -34,6 +34,8 @@ struct StateFilter {
   std::vector<std::string> names;
 };
 Result<StateFilter> parse_states(std::string_view list);
+/// The list of --helpstate.
+std::string states_help();
 /// Without names: jobs that have not ended, and COMPLETING ones.
 bool matches(const StateFilter& filter, const wire::JobInfo& job);
 

@@ -1,0 +1,19 @@
+#include "command/print.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace berth::command {
+
+int print_text(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 1;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+}  // namespace berth::command
