@@ -13,20 +13,15 @@
 #include <filesystem>
 #include <memory>
 
-#include "auth/ticket.h"
 #include "base/fd.h"
 #include "controller/crash_points.h"
-#include "controller/engine.h"
-#include "controller/front.h"
 #include "controller/log.h"
-#include "controller/published.h"
-#include "controller/reader.h"
+#include "controller/service.h"
 #include "controller/setup.h"
 #include "net/fds.h"
 #include "net/loop.h"
 #include "net/paths.h"
 #include "net/pid_file.h"
-#include "store/store.h"
 
 namespace berth::controller {
 namespace {
@@ -37,39 +32,6 @@ std::string host_name() {
   const std::string text = name;
   return text.substr(0, text.find('.'));
 }
-
-Result<void> make_state_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) {
-    return fail(Code::io, fmt::format("cannot make the directory {}: {}", path, error.message()));
-  }
-  // Scripts and environments of all users are in there.
-  if (::chmod(path.c_str(), 0700) != 0) {
-    return fail(Code::io, fmt::format("cannot protect {}: {}", path, std::strerror(errno)));
-  }
-  return {};
-}
-
-/// Other machines are served where there are any: a pretended cluster and the single node of this
-/// machine need no open port.
-bool has_other_machines(const Setup& setup, bool emulate, const std::string& host) {
-  if (emulate) return false;
-  return setup.cluster.nodes.size() > 1 ||
-         (setup.cluster.nodes.size() == 1 && setup.cluster.nodes.front().name != host &&
-          setup.cluster.nodes.front().name != "localhost");
-}
-
-/// Ends the threads before what they use: the engine first, since the reader may wait for it.
-struct Ending {
-  std::unique_ptr<Engine>& engine;
-  std::unique_ptr<Reader>& reader;
-  ~Ending() {
-    if (engine) engine->stop();
-    reader.reset();
-    engine.reset();
-  }
-};
 
 /// Leaves a child to go on in the background; the parent ends when the child is ready or has
 /// failed.
@@ -144,71 +106,29 @@ Result<void> run_controller(const Options& options) {
   auto lock = net::PidFile::take(net::controller_pid_file(run));
   if (!lock) return pass(std::move(lock.error()));
 
-  const std::string state =
-      options.state.empty() ? setup->keys().state_save_location : options.state;
-  if (auto made = make_state_directory(state); !made) return made;
-  auto key = auth::load_or_create_cluster_key(state + "/cluster.key");
-  if (!key) return pass(std::move(key.error()));
-  auto store = store::Store::open(state);
-  if (!store) return pass(std::move(store.error()));
-  const auto epoch = store->raise_epoch();
-  if (!epoch) return pass(epoch.error());
-  crash.reached("after_epoch");
-
-  const std::size_t descriptors = net::raise_fd_limit();
+  net::raise_fd_limit();
   net::Loop loop;
-  std::unique_ptr<Engine> engine;
-  std::unique_ptr<Reader> reader;
+  std::unique_ptr<Service> service;
   loop.on_signal(SIGTERM, [&] { loop.stop(); });
   loop.on_signal(SIGINT, [&] { loop.stop(); });
-  loop.on_signal(SIGHUP, [&] { engine->reread(); });
-
-  const std::string host = host_name();
-  const bool other_machines = has_other_machines(*setup, options.emulate, host);
-  const auto port = static_cast<std::uint16_t>(setup->keys().controller_port);
-  Users users;
-  Published published;
-  Front front(loop, log,
-              {.to_reader = [&](Request request) { reader->ask(std::move(request)); },
-               .to_state = [&](Request request) { engine->request(std::move(request)); },
-               .closed = [&](Peer peer) { engine->closed(peer); }});
-  const Ending ending{engine, reader};
-  front.set_privileged({setup->slurm_uid, ::geteuid()});
-  for (const std::string& note : setup->notes) log.info("{}", note);
-  log.info("berthctld, epoch {}, {} nodes, {} descriptors, state in {}", *epoch,
-           setup->cluster.nodes.size(), descriptors, state);
-  engine = std::make_unique<Engine>(Parts{.log = log,
-                                          .crash = crash,
-                                          .users = users,
-                                          .front = front,
-                                          .published = published,
-                                          .setup = std::move(*setup),
-                                          .store = std::move(*store),
-                                          .cluster_key = std::move(*key),
-                                          .epoch = *epoch,
-                                          .emulate = options.emulate,
-                                          .host = host,
-                                          .shut = [&] { loop.stop(); }});
-  if (auto done = engine->load(); !done) return done;
-  engine->start();
-  reader =
-      std::make_unique<Reader>(front, published, users, log, [&] { engine->refresh(); }, state);
-  if (auto done = front.listen_unix(net::controller_socket(run), ::geteuid() == 0 ? 0777 : 0700);
-      !done) {
-    return done;
-  }
-  if (other_machines) {
-    if (auto done = front.listen_tcp(port); !done) return done;
-    log.info("listening on port {}", port);
-  }
-  log.info("listening on {}", net::controller_socket(run));
+  loop.on_signal(SIGHUP, [&] {
+    if (service) service->reread();
+  });
+  const std::string state =
+      options.state.empty() ? setup->keys().state_save_location : options.state;
+  auto opened = Service::open(loop, log, crash,
+                              {.setup = std::move(*setup),
+                               .state = state,
+                               .run = run,
+                               .emulate = options.emulate,
+                               .host = host_name(),
+                               .shut = [&] { loop.stop(); }});
+  if (!opened) return pass(std::move(opened.error()));
+  service = std::move(*opened);
   background.ready(log_file.empty());
-
   loop.run();
   log.info("stopping");
-  front.stop_listening();
-  engine->stop();
-  reader->stop();
+  service.reset();
   loop.run_once(std::chrono::milliseconds(0));  // what was answered last goes out
   return {};
 }

@@ -45,6 +45,11 @@ void Front::stop_listening() {
   listeners_.clear();
 }
 
+void Front::drop_all() {
+  run_acts();
+  for (auto& [peer, link] : std::exchange(links_, {})) link.connection->close();
+}
+
 Caller Front::caller_of(std::uint32_t uid, std::uint32_t gid) const {
   Caller caller;
   caller.uid = uid;
@@ -96,9 +101,12 @@ void Front::greet(Peer peer, const wire::Frame& frame) {
   auto hello = wire::decode<wire::Hello>(frame.payload);
   if (!hello || link.busy || link.known || !checker_) return closed(peer, "unexpected Hello");
   link.busy = true;
-  checker_->check(std::move(*hello), [this, peer](Result<auth::Caller> who) {
-    loop_.post([this, peer, who = std::move(who)]() mutable { greeted(peer, std::move(who)); });
-  });
+  checker_->check(std::move(*hello),
+                  [this, peer, alive = std::weak_ptr(alive_)](Result<auth::Caller> who) {
+                    loop_.post([this, peer, alive, who = std::move(who)]() mutable {
+                      if (!alive.expired()) greeted(peer, std::move(who));
+                    });
+                  });
 }
 
 void Front::greeted(Peer peer, Result<auth::Caller> who) {
@@ -185,7 +193,10 @@ void Front::act(std::vector<Act> acts) {
       std::ranges::move(acts, std::back_inserter(acts_));
     }
   }
-  if (first) loop_.post([this] { run_acts(); });
+  if (!first) return;
+  loop_.post([this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) run_acts();
+  });
 }
 
 void Front::run_acts() {

@@ -55,6 +55,8 @@ class Front {
   Result<void> listen_unix(const std::string& path, mode_t mode);
   Result<void> listen_tcp(std::uint16_t port);
   void stop_listening();
+  /// Sends what is left to send, then ends all connections. Of the network thread.
+  void drop_all();
 
   /// What is to be done to a connection, in order. `answered`: the request is done with, the next
   /// one of this peer may come.
@@ -102,7 +104,8 @@ class Front {
   std::unordered_map<Peer, Link> links_;
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};
-  std::mutex mutex_;  // guards acts_
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for posted calls
+  std::mutex mutex_;                                                        // guards acts_
   std::vector<Act> acts_;
 };
 

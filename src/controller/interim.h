@@ -107,45 +107,6 @@ inline wire::DiagnoseReply diagnose_reply(const job::State&, const Figures&, Use
   return {};
 }
 
-inline wire::Results cancel_jobs(job::State& state, const Caller& caller,
-                                 const wire::CancelJobs& ask, Users&, job::Time now) {
-  wire::Results results;
-  for (const wire::JobName& name : ask.jobs()) {
-    auto picked = state.pick(name, now);
-    if (!picked) {
-      wire::JobResult& result = *results.add_jobs();
-      result.set_name(std::to_string(name.id()));
-      result.set_code(std::string(code_name(picked.error().code)));
-      result.set_text(std::string(picked.error().what()));
-      continue;
-    }
-    for (const job::JobId id : *picked) {
-      job::Cancel how;
-      how.caller = caller;
-      if (ask.has_signal()) how.signal = ask.signal();
-      how.batch_only = ask.batch_only();
-      how.full = ask.full();
-      const auto done = name.has_step() ? state.cancel_step(id, name.step(), how, now)
-                                        : state.cancel(id, how, now);
-      if (done) {
-        results.set_done(results.done() + 1);
-        continue;
-      }
-      wire::JobResult& result = *results.add_jobs();
-      result.set_name(std::to_string(id));
-      result.set_code(std::string(code_name(done.error().code)));
-      result.set_text(std::string(done.error().what()));
-    }
-  }
-  return results;
-}
-
-inline wire::Results act_on_jobs(job::State&, const Caller&, const wire::ActOnJobs&, job::Time) {
-  wire::Results results;
-  *results.mutable_refusal() = wire::to_refusal(fail(Code::unsupported, "not there yet").error());
-  return results;
-}
-
 struct ChangeContext {
   const Setup& setup;
   Users& users;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "controller/change_cancel.h"
+#include "controller/change_jobs.h"
 #include "controller/engine.h"
 #include "controller/interim.h"
 #include "wire/refusal.h"

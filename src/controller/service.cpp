@@ -1,0 +1,105 @@
+#include "controller/service.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "auth/ticket.h"
+#include "net/paths.h"
+#include "store/store.h"
+
+namespace berth::controller {
+namespace {
+
+Result<void> make_state_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) {
+    return fail(Code::io, fmt::format("cannot make the directory {}: {}", path, error.message()));
+  }
+  // Scripts and environments of all users are in there.
+  if (::chmod(path.c_str(), 0700) != 0) {
+    return fail(Code::io, fmt::format("cannot protect {}: {}", path, std::strerror(errno)));
+  }
+  return {};
+}
+
+/// Other machines are served where there are any: a pretended cluster and the single node of this
+/// machine need no open port.
+bool has_other_machines(const Setup& setup, bool emulate, const std::string& host) {
+  if (emulate) return false;
+  return setup.cluster.nodes.size() > 1 ||
+         (setup.cluster.nodes.size() == 1 && setup.cluster.nodes.front().name != host &&
+          setup.cluster.nodes.front().name != "localhost");
+}
+
+}  // namespace
+
+Service::Service(net::Loop& loop, Log& log)
+    : front_(loop, log,
+             {.to_reader = [this](Request request) { reader_->ask(std::move(request)); },
+              .to_state = [this](Request request) { engine_->request(std::move(request)); },
+              .closed = [this](Peer peer) { engine_->closed(peer); }}) {}
+
+Service::~Service() {
+  front_.stop_listening();
+  // The engine first, since the reader may wait for it; both before what they use.
+  if (engine_) engine_->stop();
+  if (reader_) reader_->stop();
+  front_.drop_all();
+  reader_.reset();
+  engine_.reset();
+}
+
+Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashPoints& crash,
+                                               ServiceOptions options) {
+  if (auto made = make_state_directory(options.state); !made) return pass(std::move(made.error()));
+  auto key = auth::load_or_create_cluster_key(options.state + "/cluster.key");
+  if (!key) return pass(std::move(key.error()));
+  auto store = store::Store::open(options.state);
+  if (!store) return pass(std::move(store.error()));
+  const auto epoch = store->raise_epoch();
+  if (!epoch) return pass(epoch.error());
+  crash.reached("after_epoch");
+
+  std::unique_ptr<Service> service(new Service(loop, log));
+  Service& s = *service;
+  const bool other_machines = has_other_machines(options.setup, options.emulate, options.host);
+  const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
+  s.front_.set_privileged({options.setup.slurm_uid, ::geteuid()});
+  for (const std::string& note : options.setup.notes) log.info("{}", note);
+  log.info("berthctld, epoch {}, {} nodes, state in {}", *epoch, options.setup.cluster.nodes.size(),
+           options.state);
+  s.engine_ = std::make_unique<Engine>(Parts{.log = log,
+                                             .crash = crash,
+                                             .users = s.users_,
+                                             .front = s.front_,
+                                             .published = s.published_,
+                                             .setup = std::move(options.setup),
+                                             .store = std::move(*store),
+                                             .cluster_key = std::move(*key),
+                                             .epoch = *epoch,
+                                             .emulate = options.emulate,
+                                             .host = options.host,
+                                             .shut = std::move(options.shut)});
+  if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
+  s.reader_ = std::make_unique<Reader>(
+      s.front_, s.published_, s.users_, log, [&s] { s.engine_->refresh(); }, options.state);
+  s.engine_->start();
+  const std::string path = net::controller_socket(options.run);
+  if (auto done = s.front_.listen_unix(path, ::geteuid() == 0 ? 0777 : 0700); !done) {
+    return pass(std::move(done.error()));
+  }
+  log.info("listening on {}", path);
+  if (other_machines) {
+    if (auto done = s.front_.listen_tcp(port); !done) return pass(std::move(done.error()));
+    log.info("listening on port {}", port);
+  }
+  return service;
+}
+
+}  // namespace berth::controller

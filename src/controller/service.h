@@ -1,0 +1,52 @@
+// The controller put together: store, network side, state thread, reader. Who owns the loop runs
+// it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "controller/crash_points.h"
+#include "controller/engine.h"
+#include "controller/front.h"
+#include "controller/log.h"
+#include "controller/published.h"
+#include "controller/reader.h"
+#include "controller/setup.h"
+#include "net/loop.h"
+
+namespace berth::controller {
+
+struct ServiceOptions {
+  Setup setup;
+  std::string state;  // directory of the store
+  std::string run;    // directory of the socket
+  bool emulate = false;
+  std::string host;
+  std::function<void()> shut;  // scontrol shutdown
+};
+
+class Service {
+ public:
+  /// Opens the store, raises the epoch, loads, then listens.
+  static Result<std::unique_ptr<Service>> open(net::Loop& loop, Log& log, CrashPoints& crash,
+                                               ServiceOptions options);
+  /// Ends the threads; what was answered last is with the loop.
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  void reread() { engine_->reread(); }
+
+ private:
+  Service(net::Loop& loop, Log& log);
+
+  Users users_;
+  Published published_;
+  Front front_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Reader> reader_;
+};
+
+}  // namespace berth::controller

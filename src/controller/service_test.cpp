@@ -1,0 +1,271 @@
+// The main flows, over real sockets and a real store.
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "controller/service_test_fixture.h"
+
+namespace berth::controller {
+namespace {
+
+TEST_F(ServiceTest, ABatchJobRunsAndEndsOnce) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  Talker client(socket());
+  const auto reply = client.ask<wire::SubmitReply>(batch("t1"));
+  ASSERT_TRUE(reply) << reply.error().what();
+  const auto begin = agent.next<wire::BeginJob>();
+  EXPECT_EQ(begin.job_id(), reply->job_id());
+  EXPECT_EQ(begin.attempt(), 1U);
+  EXPECT_EQ(begin.epoch(), agent.registered.epoch());
+  ASSERT_TRUE(begin.has_batch());
+  EXPECT_TRUE(auth::verify(begin.batch().ticket().spec(), begin.batch().ticket().mac(),
+                           agent.keys[begin.node()]));
+  EXPECT_EQ(begin.batch().program().script(), "#!/bin/sh\nhostname\n");
+  EXPECT_EQ(job(reply->job_id()).state(), "RUNNING");
+
+  agent.begun(begin);
+  agent.ended(begin, wire::kBatchStep, 3 << 8);
+  bool forgot_step = false;
+  wire::EndJob end;
+  for (int i = 0; i < 2; ++i) {  // the order of the two is free
+    Talker& talker = agent;
+    (void)talker;
+    if (i == 0) {
+      end = agent.next<wire::EndJob>();
+    } else {
+      forgot_step = agent.next<wire::Forget>().has_step_id();
+    }
+  }
+  EXPECT_TRUE(forgot_step);
+  EXPECT_THAT(job(reply->job_id()).flags(), testing::Contains("COMPLETING"));
+  agent.gone(end);
+  EXPECT_FALSE(agent.next<wire::Forget>().has_step_id());
+  const wire::JobInfo info = job(reply->job_id());
+  EXPECT_EQ(info.state(), "FAILED");
+  EXPECT_EQ(info.exit_status(), 3 << 8);
+  EXPECT_TRUE(info.flags().empty());
+}
+
+TEST_F(ServiceTest, ARetryGivesTheSameJob) {
+  Talker client(socket());
+  const auto first = client.ask<wire::SubmitReply>(batch("same"));
+  const auto second = client.ask<wire::SubmitReply>(batch("same"));
+  const auto other = client.ask<wire::SubmitReply>(batch("other"));
+  ASSERT_TRUE(first && second && other);
+  EXPECT_EQ(first->job_id(), second->job_id());
+  EXPECT_NE(first->job_id(), other->job_id());
+}
+
+TEST_F(ServiceTest, AcceptedJobsSurviveARestartAndStartOnce) {
+  std::uint32_t id = 0;
+  {
+    Talker client(socket());
+    const auto reply = client.ask<wire::SubmitReply>(batch("t1"));
+    ASSERT_TRUE(reply);
+    id = reply->job_id();
+  }
+  stop();
+  start();
+  {
+    Talker client(socket());
+    const auto again = client.ask<wire::SubmitReply>(batch("t1"));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->job_id(), id);
+  }
+  wire::BeginJob begin;
+  {
+    FakeAgent agent(socket());
+    agent.enroll();
+    EXPECT_EQ(agent.registered.epoch(), 2U);
+    begin = agent.next<wire::BeginJob>();
+    EXPECT_EQ(begin.job_id(), id);
+  }
+  stop();
+  start();
+  // The node knows the attempt: it is not told again, and the end is taken.
+  FakeAgent agent(socket());
+  wire::RegisterNodes report = agent.report();
+  for (auto& node : *report.mutable_nodes()) {
+    if (node.name() != begin.node()) continue;
+    wire::HeldJob& held = *node.add_jobs();
+    held.set_job_id(id);
+    held.set_attempt(begin.attempt());
+    node.add_steps()->set_spec(begin.batch().ticket().spec());
+  }
+  agent.enroll(report);
+  EXPECT_EQ(job(id).state(), "RUNNING");
+  agent.ended(begin, wire::kBatchStep, 0);
+  agent.gone(agent.next<wire::EndJob>());
+  agent.next<wire::Forget>();
+  agent.next<wire::Forget>();
+  EXPECT_EQ(job(id).state(), "COMPLETED");
+}
+
+TEST_F(ServiceTest, ANodeThatNeverHeardOfTheStartHearsItAgain) {
+  std::uint32_t id = 0;
+  {
+    FakeAgent agent(socket());
+    agent.enroll();
+    Talker client(socket());
+    id = client.ask<wire::SubmitReply>(batch("t1"))->job_id();
+    EXPECT_EQ(agent.next<wire::BeginJob>().job_id(), id);
+  }
+  FakeAgent agent(socket());
+  agent.enroll();
+  const auto begin = agent.next<wire::BeginJob>();
+  EXPECT_EQ(begin.job_id(), id);
+  EXPECT_EQ(begin.attempt(), 1U);
+}
+
+TEST_F(ServiceTest, AnSrunGetsItsJobAndItsStep) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  Talker srun(socket());
+  srun.send(interactive("t1", {"-N2", "-n2"}));
+  const auto submitted = srun.next<wire::SubmitReply>();
+  ASSERT_FALSE(submitted.has_refusal());
+  const auto one = agent.next<wire::BeginJob>();
+  const auto two = agent.next<wire::BeginJob>();
+  EXPECT_FALSE(one.has_batch());
+  agent.begun(one);
+  agent.begun(two);
+  const auto grant = srun.next<wire::JobGrant>();
+  EXPECT_TRUE(grant.ready());
+  ASSERT_EQ(grant.components_size(), 1);
+  EXPECT_EQ(grant.components(0).node_names_size(), 2);
+
+  wire::CreateStep ask;
+  ask.set_job_id(submitted.job_id());
+  ask.set_own_job(true);
+  *ask.mutable_asked() = interactive("", {"-N2", "-n2"}).asked();
+  srun.send(ask);
+  const auto step = srun.next<wire::StepGrant>();
+  ASSERT_FALSE(step.has_refusal());
+  EXPECT_EQ(step.step_id(), 0U);
+  EXPECT_EQ(step.ntasks(), 2U);
+  ASSERT_EQ(step.tickets_size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    const wire::Ticket& ticket = step.tickets(i);
+    EXPECT_TRUE(auth::verify(ticket.spec(), ticket.mac(), agent.keys[ticket.node()]));
+    const auto spec = wire::decode<wire::StepSpec>(ticket.spec());
+    ASSERT_TRUE(spec);
+    EXPECT_EQ(spec->node(), ticket.node());
+    EXPECT_FALSE(spec->nonce().empty());
+    EXPECT_EQ(spec->uid(), ::geteuid());
+    EXPECT_EQ(step.addresses(i).unix_path(), "/nowhere/node.sock");
+  }
+  wire::FinishJob finish;
+  finish.set_job_id(submitted.job_id());
+  srun.send(finish);
+  agent.next<wire::EndJob>();
+  agent.next<wire::EndJob>();
+}
+
+TEST_F(ServiceTest, AJobWhoseOwnerWentAwayEnds) {
+  FakeAgent agent(socket());
+  std::uint32_t pending = 0;
+  {
+    Talker salloc(socket());
+    salloc.send(interactive("t1", {}));
+    pending = salloc.next<wire::SubmitReply>().job_id();
+  }
+  agent.enroll();
+  std::uint32_t running = 0;
+  {
+    Talker salloc(socket());
+    salloc.send(interactive("t2", {}));
+    running = salloc.next<wire::SubmitReply>().job_id();
+    const auto begin = agent.next<wire::BeginJob>();
+    EXPECT_EQ(begin.job_id(), running);
+  }
+  EXPECT_EQ(agent.next<wire::EndJob>().job_id(), running);
+  EXPECT_EQ(job(pending).state(), "CANCELLED");
+}
+
+/// All writes to files fail while it lives, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 1;
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST_F(ServiceTest, AFullDiskRefusesNewWorkLosesNoneAndRecovers) {
+  auto agent = std::make_unique<FakeAgent>(socket());
+  agent->enroll();
+  Talker client(socket());
+  const auto running = client.ask<wire::SubmitReply>(batch("before"));
+  ASSERT_TRUE(running);
+  const auto begin = agent->next<wire::BeginJob>();
+  agent->begun(begin);
+  std::uint32_t refused_id = 0;
+  {
+    const FullDisk full;
+    const auto refused = client.ask<wire::SubmitReply>(batch("during"));
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(std::string(refused.error().what()), testing::HasSubstr("cannot write its state"));
+    EXPECT_EQ(job(running->job_id()).state(), "RUNNING");
+    Talker other(socket());
+    EXPECT_FALSE(other.ask<wire::SubmitReply>(batch("during too")));
+    // The agents are asked anew what runs; an end that comes now is not confirmed.
+    agent = std::make_unique<FakeAgent>(socket());
+    wire::RegisterNodes report = agent->report();
+    for (auto& node : *report.mutable_nodes()) {
+      if (node.name() != begin.node()) continue;
+      wire::HeldJob& held = *node.add_jobs();
+      held.set_job_id(begin.job_id());
+      held.set_attempt(begin.attempt());
+      node.add_steps()->set_spec(begin.batch().ticket().spec());
+    }
+    agent->enroll(report);
+    agent->ended(begin, wire::kBatchStep, 0);
+  }
+  agent->gone(agent->next<wire::EndJob>());  // comes when it could be stored
+  Result<wire::SubmitReply> accepted = client.ask<wire::SubmitReply>(batch("during"));
+  ASSERT_TRUE(accepted) << accepted.error().what();
+  refused_id = accepted->job_id();
+  EXPECT_GT(refused_id, running->job_id());
+  stop();
+  start();
+  EXPECT_EQ(job(running->job_id()).state(), "COMPLETED");
+  job(refused_id);
+}
+
+TEST_F(ServiceTest, OthersCannotTouchAJob) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
+  Talker mine(socket());
+  const auto reply = mine.ask<wire::SubmitReply>(batch("t1", {"--hold"}));
+  ASSERT_TRUE(reply);
+  // Of this thread alone; the kernel notes who connects.
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, 65534, -1), 0);
+  Talker stranger(socket());
+  ASSERT_EQ(::syscall(SYS_setresuid, -1, 0, -1), 0);
+  wire::GetScript script;
+  script.set_job_id(reply->job_id());
+  EXPECT_TRUE(mine.ask<wire::ScriptReply>(script));
+  EXPECT_FALSE(stranger.ask<wire::ScriptReply>(script));
+  wire::CancelJobs cancel;
+  cancel.add_jobs()->set_id(reply->job_id());
+  const auto results = stranger.ask<wire::Results>(cancel);
+  ASSERT_TRUE(results);
+  EXPECT_EQ(results->done(), 0U);
+  EXPECT_FALSE(stranger.ask<wire::Done>(wire::Shutdown()));
+  EXPECT_EQ(job(reply->job_id()).state(), "PENDING");
+}
+
+}  // namespace
+}  // namespace berth::controller
