@@ -30,7 +30,7 @@ build: deps
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
 run: build
-	build/bin/berth explain --emulate 2x4:a100 examples/distinct-gpus.sh
+	@examples/run-gpu-map build/bin
 
 # Everything CI checks, cheapest first. In CI, .ci/run prints the tally, also after a failure.
 test: deps check-arrows check-format build test-unit test-e2e test-asan test-fuzz

@@ -4,15 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "command/messages.h"
 #include "command/option_words.h"
 #include "command/up_cluster.h"
 #include "command/up_home.h"
 #include "command/up_processes.h"
 #include "conf/config.h"
-#include "net/paths.h"
 #include "request/request.h"
 
 namespace berth::command {
@@ -67,16 +64,6 @@ bool end_left_processes(const ClusterHome& home) {
     for (const pid_t pid : left()) ::kill(pid, SIGKILL);
     return left().empty();
   });
-}
-
-void remove_run_files(const ClusterHome& home) {
-  std::error_code failed;
-  if (const std::string from = copied_from(home); !from.empty()) {
-    (void)net::unlink_run_directory(from);
-  }
-  std::filesystem::remove_all(home.run, failed);
-  // The directory of all clusters of this user goes with the last one.
-  std::filesystem::remove(std::filesystem::path(home.run).parent_path(), failed);
 }
 
 int down(const std::string& state) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <vector>
 
 #include "command/files.h"
@@ -96,6 +97,16 @@ std::string copied_from(const ClusterHome& home) {
     if (line.starts_with(kCopiedFrom)) return std::string(line.substr(kCopiedFrom.size()));
   }
   return {};
+}
+
+void remove_run_files(const ClusterHome& home) {
+  std::error_code failed;
+  if (const std::string from = copied_from(home); !from.empty()) {
+    (void)net::unlink_run_directory(from);
+  }
+  std::filesystem::remove_all(home.run, failed);
+  // The directory of all clusters of this user goes with the last one.
+  std::filesystem::remove(std::filesystem::path(home.run).parent_path(), failed);
 }
 
 }  // namespace berth::command

@@ -31,4 +31,7 @@ Result<void> cancel_all_jobs(const ClusterHome& home);
 /// The slurm.conf that was copied, from the mark in the copy; "" when there is none.
 std::string copied_from(const ClusterHome& home);
 
+/// Removes R and the link to it: only when nothing runs.
+void remove_run_files(const ClusterHome& home);
+
 }  // namespace berth::command

@@ -217,8 +217,10 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
     auto linked = net::link_run_directory(home->conf(), plan->copied_from);
     if (!linked) return pass(std::move(linked.error()));
   }
-  if (auto started = Starter(*home, *plan).start(); !started)
+  if (auto started = Starter(*home, *plan).start(); !started) {
+    if (!home->controller() && !home->agent()) remove_run_files(*home);
     return pass(std::move(started.error()));
+  }
   std::string missing;
   if (!wait_for_nodes(*home, plan->cluster.nodes.size(), missing)) {
     auto error = fail(Code::timed_out, fmt::format("these nodes have not registered: {}", missing),

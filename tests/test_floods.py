@@ -1,0 +1,129 @@
+"""Connections that say nothing or next to nothing must not slow down others."""
+
+import os
+import pathlib
+import resource
+import select
+import socket
+import struct
+import threading
+import time
+
+import pytest
+
+from cluster import Cluster, until
+
+pytestmark = pytest.mark.live
+IDLE, SLOW = 5000, 1000
+ANSWER_SECONDS = 1.0
+
+
+def controller_socket(cluster) -> str:
+    """The socket is in the directory that berth keeps for this slurm.conf."""
+    value = 0xCBF29CE484222325
+    for byte in os.path.realpath(cluster.conf).encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    uid = os.geteuid()
+    bases = ["/run/berth"] if uid == 0 else [cluster.env.get("XDG_RUNTIME_DIR", "") + "/berth", f"/tmp/berth-{uid}"]
+    for base in bases:
+        path = pathlib.Path(base) / f"{value:016x}" / "controller.sock"
+        if path.exists():
+            return str(path)
+    raise AssertionError(f"no socket of {cluster.conf} in {bases}")
+
+
+def room_for(wanted: int) -> int:
+    """Raises this process's limit of descriptors; how many connections it leaves room for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = wanted + 200
+    if soft < need:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (need if hard == resource.RLIM_INFINITY else min(need, hard), hard))
+    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 200)
+
+
+def connect(path: str, count: int) -> list:
+    peers = []
+    for _ in range(count):
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        peer.settimeout(30)
+        peer.connect(path)
+        peers.append(peer)
+    return peers
+
+
+def timed(cluster, *words) -> float:
+    start = time.monotonic()
+    cluster.run(*words)
+    return time.monotonic() - start
+
+
+def quickest(cluster, *words) -> float:
+    """The best of a few: other work on the machine slows down single ones, a flood all of them."""
+    return min(timed(cluster, *words) for _ in range(5))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(emulate="2x0") as c:
+        yield c
+
+
+def test_silent_and_slow_connections(cluster):
+    share = min(1.0, room_for(IDLE + SLOW) / (IDLE + SLOW))
+    path = controller_socket(cluster)
+    stop = threading.Event()
+    idle = connect(path, int(IDLE * share))
+    slow = connect(path, int(SLOW * share))
+    # A frame that promises 60,000 bytes and delivers one a second.
+    head = struct.pack("<IH", 60000, 30)
+
+    def trickle():
+        for at, peer in enumerate(slow):
+            peer.setblocking(False)
+        sent = 0
+        while not stop.wait(1.0):
+            for peer in slow:
+                try:
+                    peer.send(head[sent:sent + 1] if sent < len(head) else b"x")
+                except OSError:
+                    pass  # the controller may drop one that never says anything whole
+            sent += 1
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    try:
+        assert quickest(cluster, "sinfo") < ANSWER_SECONDS
+        assert quickest(cluster, "sbatch", "-H", "-o", "/dev/null", "--wrap", "true") < ANSWER_SECONDS
+        assert quickest(cluster, "squeue") < ANSWER_SECONDS
+        # The nodes are still there: a flood drops strangers, not agents.
+        assert cluster.out("sinfo", "-h", "-o", "%D %t") == "2 idle"
+    finally:
+        stop.set()
+        thread.join()
+        for peer in idle + slow:
+            peer.close()
+    assert quickest(cluster, "sinfo") < ANSWER_SECONDS
+
+
+@pytest.mark.parametrize(
+    "bytes_sent",
+    [
+        b"\xff" * 64,  # a length of 4 GiB
+        struct.pack("<IH", 22, 9999) + b"x" * 20,  # no such message
+        struct.pack("<IH", 22, 10) + b"\xff" * 20,  # SubmitJob that cannot be read
+        b"GET / HTTP/1.1\r\n\r\n",
+        os.urandom(4096),
+    ],
+    ids=["length", "kind", "payload", "http", "noise"],
+)
+def test_nonsense_is_dropped(cluster, bytes_sent):
+    (peer,) = connect(controller_socket(cluster), 1)
+    with peer:
+        try:
+            peer.sendall(bytes_sent)
+            peer.shutdown(socket.SHUT_WR)
+            ended = until(lambda: select.select([peer], [], [], 1)[0] and peer.recv(65536) == b"", what="the end")
+            assert ended
+        except OSError:
+            pass  # dropped while it was still being sent
+    assert cluster.out("sinfo", "-h", "-o", "%D %t") == "2 idle"
