@@ -72,6 +72,16 @@ bool any_variable(std::string_view environment, Matches matches) {
   return false;
 }
 
+/// Whether a process has a file open whose path begins so: a supervisor keeps its step's lock.
+bool holds_file_in(const std::string& folder, const std::string& start) {
+  constexpr int kFirst = 3;
+  constexpr int kLast = 31;
+  for (int fd = kFirst; fd <= kLast; ++fd) {
+    if (link_of(fmt::format("{}/fd/{}", folder, fd)).starts_with(start)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::string> program_beside(std::string_view name) {
@@ -169,13 +179,14 @@ std::vector<pid_t> left_processes(const std::string& spool, const std::string& c
   const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
   if (!proc) return out;
   const std::string conf_entry = "SLURM_CONF=" + conf;
+  const std::string self = link_of("/proc/self/exe");
+  const std::string program = self.substr(0, self.rfind('/') + 1) + "berth-stepd";
   while (const dirent* entry = ::readdir(proc.get())) {
     const auto pid = text::parse_number(entry->d_name, INT_MAX);
     if (!pid || static_cast<pid_t>(*pid) == ::getpid()) continue;
     const std::string folder = fmt::format("/proc/{}", *pid);
     const bool supervisor =
-        link_of(folder + "/exe").ends_with("/berth-stepd") &&
-        contents(folder + "/cmdline", 1 << 20).find(spool + "/") != std::string::npos;
+        link_of(folder + "/exe").starts_with(program) && holds_file_in(folder, spool + "/");
     bool task = false;
     if (!supervisor) {
       const std::string environment = contents(folder + "/environ", std::size_t{4} << 20);

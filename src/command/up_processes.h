@@ -34,7 +34,7 @@ bool alive(pid_t pid);
 /// SIGTERM, and SIGKILL when that does not help in time. False when it still lives.
 bool end_process(pid_t pid, std::chrono::milliseconds patience);
 
-/// Supervisors of this cluster (their command line names its spool) and the processes that its jobs
+/// Supervisors of this cluster (they hold a file in its spool open) and the processes that its jobs
 /// started (their environment names its slurm.conf and a node).
 std::vector<pid_t> left_processes(const std::string& spool, const std::string& conf);
 
