@@ -1,0 +1,16 @@
+// srun --multi-prog: the program of each rank, from the lines of the file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::command {
+
+/// argv of every rank below `ntasks`; empty where no line names the rank (check_multi_prog has told
+/// about that). %t is the rank, %o its place in the list of its line.
+std::vector<std::vector<std::string>> multi_prog_commands(std::string_view content,
+                                                          std::uint32_t ntasks);
+
+}  // namespace berth::command

@@ -1,0 +1,165 @@
+#include "command/submit_wait.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <array>
+
+#include "command/controller_client.h"
+#include "command/messages.h"
+#include "text/number.h"
+
+namespace berth::command {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+/// How long the owner of a job looks for a controller that went away.
+constexpr auto kReturnPatience = seconds(90);
+
+class Waiting {
+ public:
+  Waiting(ControllerLink& link, SignalFd& signals, JobWait& wait)
+      : link_(link), signals_(signals), wait_(wait), began_(steady_clock::now()) {}
+
+  Result<wire::JobGrant> run() {
+    while (true) {
+      while (auto frame = link_.next()) {
+        auto granted = take(*frame);
+        if (!granted) return pass(std::move(granted.error()));
+        if (*granted) return std::move(**granted);
+      }
+      if (auto problem = late()) return pass(std::move(*problem));
+      std::array<pollfd, 2> polled = {pollfd{signals_.fd(), POLLIN, 0},
+                                      pollfd{link_.fd(), link_.events(), 0}};
+      ::poll(polled.data(), polled.size(), timeout());
+      while (const auto signal = signals_.take()) {
+        if (*signal != SIGCONT && *signal != SIGWINCH && *signal != SIGCHLD) return revoked();
+      }
+      if (link_.connected()) {
+        link_.flush();
+      } else {
+        link_.try_again();
+      }
+    }
+  }
+
+ private:
+  Result<std::optional<wire::JobGrant>> take(const wire::Frame& frame) {
+    switch (frame.kind) {
+      case wire::Kind::JobGrant: {
+        auto grant = net::Client::reply_in<wire::JobGrant>(frame);
+        if (!grant) return pass(std::move(grant.error()));
+        wait_.waited = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began_);
+        if (queued_) say(fmt::format("job {} has been allocated resources", wait_.job_id));
+        return std::optional<wire::JobGrant>(std::move(*grant));
+      }
+      case wire::Kind::JobWaits:
+        if (const auto waits = wire::decode<wire::JobWaits>(frame.payload)) queued(*waits);
+        break;
+      case wire::Kind::Notice:
+        if (const auto notice = wire::decode<wire::Notice>(frame.payload)) {
+          print_message(wire::from_line(notice->line()), wait_.program);
+        }
+        break;
+      case wire::Kind::JobEnded: {
+        return ended(wire::decode<wire::JobEnded>(frame.payload).value_or(wire::JobEnded()));
+      }
+      case wire::Kind::Done:
+        if (const auto done = wire::decode<wire::Done>(frame.payload);
+            done && done->has_refusal()) {
+          return pass(wire::from_refusal(done->refusal()));
+        }
+        break;
+      default:
+        return net::Client::unexpected_frame(frame);
+    }
+    return std::nullopt;
+  }
+
+  void queued(const wire::JobWaits& waits) {
+    if (!queued_) {
+      if (waits.reason().starts_with("Partition") && waits.reason() != "PartitionDown" &&
+          waits.reason() != "PartitionInactive") {
+        say("Requested partition configuration not available now");
+      }
+      if (wait_.program == "salloc") say(fmt::format("Pending job allocation {}", wait_.job_id));
+      say(fmt::format("job {} queued and waiting for resources", wait_.job_id));
+    }
+    queued_ = true;
+    if (!waits.text().empty() && waits.text() != told_ && !wait_.quiet) {
+      print_hint(fmt::format("job {} waits: {}", wait_.job_id, waits.text()));
+      told_ = waits.text();
+    }
+  }
+
+  std::unexpected<Error> ended(const wire::JobEnded& end) {
+    if (wait_.immediate && (end.state() == "FAILED" || end.reason() == "Immediate")) return busy();
+    return revoked();
+  }
+
+  /// Somebody cancelled it: the user with Ctrl-C, or another command.
+  std::unexpected<Error> revoked() {
+    Error error;
+    error.code = Code::job_completed;
+    if (wait_.program == "srun") {
+      error.messages.push_back(
+          {Severity::plain, fmt::format("Force Terminated JobId={}", wait_.job_id)});
+    }
+    error.messages.push_back(
+        {Severity::plain, fmt::format("Job allocation {} has been revoked.", wait_.job_id)});
+    return std::unexpected(std::move(error));
+  }
+
+  static std::unexpected<Error> busy() {
+    return fail(Code::nodes_busy,
+                fmt::format("Unable to allocate resources: {}", slurm_text(Code::nodes_busy)),
+                "--immediate gives up when the job cannot start at once; leave it out to wait");
+  }
+
+  std::optional<Error> late() const {
+    if (wait_.immediate && steady_clock::now() - began_ > *wait_.immediate) return busy().error();
+    if (!link_.connected() && link_.away() > kReturnPatience) return lost_controller();
+    return std::nullopt;
+  }
+
+  [[nodiscard]] int timeout() const {
+    if (const auto retry = link_.until_try()) return static_cast<int>(retry->count()) + 1;
+    if (!wait_.immediate) return -1;
+    const auto left =
+        std::chrono::duration_cast<milliseconds>(*wait_.immediate - (steady_clock::now() - began_));
+    return static_cast<int>(std::max<milliseconds::rep>(left.count(), 0)) + 1;
+  }
+
+  void say(const std::string& text) const {
+    if (!wait_.quiet) print_info(text, wait_.program);
+  }
+
+  ControllerLink& link_;
+  SignalFd& signals_;
+  JobWait& wait_;
+  Moment began_;
+  bool queued_ = false;
+  std::string told_;
+};
+
+}  // namespace
+
+Result<wire::JobGrant> wait_for_job(ControllerLink& link, SignalFd& signals, JobWait& wait) {
+  wire::ReclaimJob reclaim;
+  reclaim.set_job_id(wait.job_id);
+  reclaim.set_token(wait.token);
+  link.on_return([reclaim](net::Client& client) { client.queue(reclaim); });
+  return Waiting(link, signals, wait).run();
+}
+
+std::optional<seconds> immediate_of(const request::Request& request) {
+  const request::Given* given = request.given.find(request::Opt::immediate);
+  if (given == nullptr) return std::nullopt;
+  const auto number = text::parse_number(given->text, 1U << 30);
+  return seconds(number && *number > 0 ? *number : 1);
+}
+
+}  // namespace berth::command
