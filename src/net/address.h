@@ -19,8 +19,8 @@
 namespace berth::net {
 
 struct Address {
-  std::string path;  // unix socket; "" = use host and port
-  std::string host;  // name, IPv4, or IPv6 without brackets; "" = any (to listen)
+  std::string path = {};  // unix socket; "" = use host and port
+  std::string host = {};  // name, IPv4, or IPv6 without brackets; "" = any (to listen)
   std::uint16_t port = 0;
 
   static Address unix_socket(std::string path) { return {.path = std::move(path), .host = {}}; }

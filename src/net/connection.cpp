@@ -49,8 +49,7 @@ void Connection::start(Handlers handlers) {
   if (state_ != State::idle) return;
   handlers_ = std::make_shared<Handlers>(std::move(handlers));
   state_ = State::started;
-  watch_again();
-  if (!in_.empty()) resume();
+  resume();
 }
 
 void Connection::send_bytes(std::string_view frames) {
@@ -60,6 +59,7 @@ void Connection::send_bytes(std::string_view frames) {
 }
 
 void Connection::flush_soon() {
+  was_congested_ = was_congested_ || congested();
   // Tried at once only when nothing waits: a long backlog goes out when the socket says so.
   if (out_.size() - sent_ > most_backlog_) {
     // Not from within send(): its caller may be in the middle of a walk over its connections.
@@ -95,7 +95,8 @@ void Connection::flush() {
 
 void Connection::watch_again() {
   if (!fd_) return;
-  const Interest wanted{.read = state_ == State::started && !paused_, .write = sent_ < out_.size()};
+  const Interest wanted{.read = state_ == State::started && !paused_ && !holding_,
+                        .write = sent_ < out_.size()};
   if (!watched_) {
     if (!wanted.read && !wanted.write) return;
     watched_ = true;
@@ -125,7 +126,7 @@ void Connection::ready(Ready now) {
     if (state_ != State::started) return;
   }
   if (now.read || now.error) {
-    if (!paused_) {
+    if (!paused_ && !holding_) {
       read();
     } else if (now.error) {
       // A hang-up is reported whatever we ask for. What the peer sent before waits for resume().
@@ -195,14 +196,20 @@ void Connection::pause() {
 void Connection::resume() {
   paused_ = false;
   if (state_ != State::started) return;
-  watch_again();
-  if (in_.empty() && !in_frames_) return;
-  // Frames that were read before the pause; not from here, as the caller may be in on_frame.
+  if (in_frames_ || in_.empty()) return watch_again();
+  // Frames that were read before the pause come first, and not from here: the caller may be in the
+  // middle of something.
+  if (std::exchange(holding_, true)) return;
+  self_ = shared_from_this();
   loop_.post([weak = weak_from_this()] {
     const std::shared_ptr<Connection> self = weak.lock();
-    if (!self || self->state_ != State::started || self->paused_ || self->in_.empty()) return;
+    if (!self || self->state_ != State::started) return;
+    self->holding_ = false;
     const std::size_t used = self->take_frames(self->in_);
-    if (self->state_ == State::started) self->in_.erase(0, used);
+    if (self->state_ != State::started) return;
+    self->in_.erase(0, used);
+    self->watch_again();
+    if (self->watched_) self->self_.reset();
   });
 }
 

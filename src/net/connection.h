@@ -41,12 +41,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   struct Handlers {
     /// The payload is valid during the call only.
-    std::function<void(Connection&, const wire::Frame&)> on_frame;
+    std::function<void(Connection&, const wire::Frame&)> on_frame = {};
     /// Once, when the peer went away, sent nonsense, or read too slowly (backlog). Not after
     /// close() or release(). `reason` is for logs; "" = the peer closed between frames.
-    std::function<void(Connection&, std::string_view reason)> on_closed;
+    std::function<void(Connection&, std::string_view reason)> on_closed = {};
     /// The backlog, which had been above kCongested, is empty again.
-    std::function<void(Connection&)> on_drained;
+    std::function<void(Connection&)> on_drained = {};
   };
 
   /// `unread`: bytes that were read from the descriptor before (see Released).
@@ -137,6 +137,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Fd fd_;
   State state_ = State::idle;
   bool paused_ = false;
+  bool holding_ = false;  // resumed, but what was read before is not given away yet
   bool in_frames_ = false;
   bool was_congested_ = false;
   bool watched_ = false;

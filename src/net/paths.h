@@ -20,9 +20,9 @@ namespace berth::net {
 /// What the paths depend on.
 struct Surroundings {
   uid_t uid = 0;
-  std::string runtime_directory;  // XDG_RUNTIME_DIR
-  std::string state_home;         // XDG_STATE_HOME
-  std::string home;               // HOME
+  std::string runtime_directory = {};  // XDG_RUNTIME_DIR
+  std::string state_home = {};         // XDG_STATE_HOME
+  std::string home = {};               // HOME
   /// Of this process.
   static Surroundings here();
 };

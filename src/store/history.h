@@ -24,18 +24,18 @@ namespace berth::store {
 /// A job, an array (with all its elements) or a heterogeneous job (with its components).
 struct FilterId {
   std::uint32_t id = 0;
-  std::optional<std::uint32_t> array_task;  // 12_3
-  std::optional<std::uint32_t> het_offset;  // 12+1
+  std::optional<std::uint32_t> array_task = {};  // 12_3
+  std::optional<std::uint32_t> het_offset = {};  // 12+1
 };
 
 /// Empty or 0 = not filtered by it. Names are compared as they are.
 struct Filter {
-  std::vector<FilterId> ids;
-  std::vector<std::uint32_t> uids;
-  std::vector<std::string> states;  // base states, "COMPLETED"
-  std::vector<std::string> partitions;
-  std::vector<std::string> accounts;
-  std::vector<std::string> names;
+  std::vector<FilterId> ids = {};
+  std::vector<std::uint32_t> uids = {};
+  std::vector<std::string> states = {};  // base states, "COMPLETED"
+  std::vector<std::string> partitions = {};
+  std::vector<std::string> accounts = {};
+  std::vector<std::string> names = {};
   std::int64_t from = 0;      // jobs that had not ended before this …
   std::int64_t until = 0;     // … and were submitted at or before this
   bool earlier_runs = false;  // also rows of requeued jobs before the last
