@@ -19,7 +19,7 @@ namespace {
 /// SQLite's file functions with faults in those of the log. SQLite has one table of functions for
 /// each kind of file, so a copy with two functions changed is given to log files only.
 struct FaultyDisk {
-  static inline bool fail_sync = false;
+  static inline int syncs_left = -1;   // -1: no limit
   static inline int writes_left = -1;  // -1: no limit
   static inline const sqlite3_io_methods* real = nullptr;
   static inline sqlite3_io_methods faulty{};
@@ -27,7 +27,8 @@ struct FaultyDisk {
   static inline sqlite3_vfs vfs{};
 
   static int sync(sqlite3_file* file, int flags) {
-    if (fail_sync) return SQLITE_IOERR_FSYNC;
+    if (syncs_left == 0) return SQLITE_IOERR_FSYNC;
+    if (syncs_left > 0) --syncs_left;
     return real->xSync(file, flags);
   }
   static int write(sqlite3_file* file, const void* data, int size, sqlite3_int64 at) {
@@ -53,7 +54,7 @@ struct FaultyDisk {
     vfs.pNext = nullptr;
     vfs.xOpen = open;
     ::sqlite3_vfs_register(&vfs, 1);
-    fail_sync = false;
+    syncs_left = -1;
     writes_left = -1;
   }
   ~FaultyDisk() {
@@ -90,10 +91,10 @@ TEST_F(Disk, AFailedSyncIsNotAcknowledgedAndDoesNotComeBack) {
   FaultyDisk disk;
   Store store = open();
   ASSERT_TRUE(put(store, 1));
-  FaultyDisk::fail_sync = true;
+  FaultyDisk::syncs_left = 0;
   EXPECT_FALSE(put(store, 2));
   EXPECT_EQ(ids(store.load(1)->jobs), Ids{1});
-  FaultyDisk::fail_sync = false;
+  FaultyDisk::syncs_left = -1;
   EXPECT_EQ(after_a_crash(), Ids{1});
   ASSERT_TRUE(put(store, 3));
   EXPECT_EQ(after_a_crash(), (Ids{1, 3}));
@@ -105,10 +106,10 @@ TEST_F(Disk, AFailedSyncOfAFreshLogDoesNotComeBackEither) {
     Store store = open();
     ASSERT_TRUE(put(store, 1));
   }
-  Store store = open();  // the log is empty now
-  FaultyDisk::fail_sync = true;
+  Store store = open();        // the log is empty now
+  FaultyDisk::syncs_left = 1;  // that of the log's new header
   EXPECT_FALSE(put(store, 2));
-  FaultyDisk::fail_sync = false;
+  FaultyDisk::syncs_left = -1;
   EXPECT_EQ(after_a_crash(), Ids{1});
   ASSERT_TRUE(put(store, 3));
   EXPECT_EQ(after_a_crash(), (Ids{1, 3}));
@@ -122,9 +123,9 @@ TEST_F(Disk, AFailureWhenTheLogBeginsAnewDoesNotComeBack) {
   large.jobs = {job(1, "PENDING")};
   large.jobs[0].record.set_asked_blob(store.add_blob(large, std::string(5000000, 'b')));
   ASSERT_TRUE(store.commit(large));
-  FaultyDisk::fail_sync = true;
+  FaultyDisk::syncs_left = 1;  // that of the log's new header
   EXPECT_FALSE(put(store, 2));
-  FaultyDisk::fail_sync = false;
+  FaultyDisk::syncs_left = -1;
   EXPECT_EQ(after_a_crash(), Ids{1});
   ASSERT_TRUE(put(store, 3));
   EXPECT_EQ(after_a_crash(), (Ids{1, 3}));
