@@ -1,0 +1,15 @@
+// `scontrol show config`: the configuration as it works, one key and value a line.
+#pragma once
+
+#include <string>
+
+#include "controller/setup.h"
+#include "controller/users.h"
+#include "wire/info.pb.h"
+
+namespace berth::controller {
+
+wire::ConfigReply config_reply(const Setup& setup, const std::string& host, Users& users,
+                               job::Time started);
+
+}  // namespace berth::controller
