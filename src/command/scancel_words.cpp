@@ -5,12 +5,12 @@
 #include <csignal>
 #include <optional>
 
-#include "command/job_names.h"
 #include "command/option_words.h"
 #include "command/scancel.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/words.h"
+#include "wire/job_names.h"
 
 namespace berth::command {
 namespace {
@@ -198,8 +198,8 @@ Result<CancelWords> parse_scancel(std::span<const std::string> words,
   }
   if (out.help || out.version) return out;
   for (const std::string& operand : read->operands) {
-    for (const std::string_view word : split_job_list(operand)) {
-      const auto name = parse_job_name(word);
+    for (const std::string_view word : wire::split_job_list(operand)) {
+      const auto name = wire::parse_job_name(word);
       if (!name) return fail(Code::bad_value, fmt::format("Invalid job id {}", word));
       *out.ask.add_jobs() = *name;
       out.names.emplace_back(word);

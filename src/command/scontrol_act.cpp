@@ -5,9 +5,9 @@
 #include <chrono>
 #include <thread>
 
-#include "command/job_names.h"
 #include "command/scontrol_session.h"
 #include "text/words.h"
+#include "wire/job_names.h"
 
 namespace berth::command::scontrol {
 namespace {
@@ -57,8 +57,8 @@ int act(Session& session, std::string_view action, Words words) {
       ask.set_job_name(word.substr(eq + 1));
       continue;
     }
-    for (const std::string_view part : split_job_list(without_key(word))) {
-      const auto name = parse_job_name(part);
+    for (const std::string_view part : wire::split_job_list(without_key(word))) {
+      const auto name = wire::parse_job_name(part);
       if (!name || name->has_step()) return session.complain(fmt::format(kBadId, part));
       *ask.add_jobs() = *name;
     }
@@ -72,7 +72,7 @@ int act(Session& session, std::string_view action, Words words) {
 int notify(Session& session, Words words) {
   wire::ActOnJobs ask;
   ask.set_action("notify");
-  const auto name = parse_job_name(without_key(words.front()));
+  const auto name = wire::parse_job_name(without_key(words.front()));
   if (!name) return session.complain(fmt::format(kBadId, words.front()));
   *ask.add_jobs() = *name;
   std::string text;
@@ -82,7 +82,7 @@ int notify(Session& session, Words words) {
 }
 
 int wait_job(Session& session, Words words) {
-  const auto name = parse_job_name(without_key(words.front()));
+  const auto name = wire::parse_job_name(without_key(words.front()));
   if (!name) return session.complain(fmt::format(kBadId, words.front()));
   wire::ListJobs ask;
   *ask.add_ids() = *name;

@@ -10,12 +10,12 @@
 #include <cstring>
 
 #include "base/fd.h"
-#include "command/job_names.h"
 #include "command/scontrol_job_text.h"
 #include "command/scontrol_session.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/words.h"
+#include "wire/job_names.h"
 
 namespace berth::command::scontrol {
 namespace {
@@ -117,7 +117,7 @@ int write(Session& session, Words words) {
     return session.complain(fmt::format("invalid write argument:{}", words.front()));
   }
   if (words.size() < 2) return session.complain("too few arguments for keyword:write");
-  const auto name = parse_job_name(words[1]);
+  const auto name = wire::parse_job_name(words[1]);
   if (!name) return session.complain(fmt::format("Invalid job id specified: {}", words[1]));
   wire::GetScript ask;
   ask.set_job_id(name->id());

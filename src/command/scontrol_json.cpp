@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "command/job_names.h"
 #include "command/json_text.h"
 #include "command/scontrol_licenses.h"
 #include "command/scontrol_session.h"
 #include "command/squeue_json.h"
 #include "text/hostlist.h"
+#include "wire/job_names.h"
 
 namespace berth::command::scontrol {
 namespace {
@@ -26,8 +26,8 @@ int jobs(Session& session, const Value& value) {
   wire::ListJobs ask;
   ask.set_with_ended(true);
   ask.set_with_detail(true);
-  for (const std::string_view word : split_job_list(value.value_or(""))) {
-    const auto name = parse_job_name(word);
+  for (const std::string_view word : wire::split_job_list(value.value_or(""))) {
+    const auto name = wire::parse_job_name(word);
     if (!name) return session.complain(fmt::format("Invalid job id specified: {}", word));
     *ask.add_ids() = *name;
   }

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "command/job_names.h"
 #include "command/scontrol_job_text.h"
 #include "command/scontrol_licenses.h"
 #include "command/scontrol_node_text.h"
 #include "command/scontrol_session.h"
 #include "text/hostlist.h"
 #include "text/words.h"
+#include "wire/job_names.h"
 
 namespace berth::command::scontrol {
 namespace {
@@ -24,8 +24,8 @@ constexpr std::string_view kNoSuchJob = "slurm_load_jobs error: Invalid job id s
 /// The names of a list in ids; the offending word when one is not a job's name.
 std::optional<std::string> add_ids(wire::ListJobs& ask, const Value& value) {
   if (!value) return std::nullopt;
-  for (const std::string_view word : split_job_list(*value)) {
-    const auto name = parse_job_name(word);
+  for (const std::string_view word : wire::split_job_list(*value)) {
+    const auto name = wire::parse_job_name(word);
     if (!name) return std::string(word);
     *ask.add_ids() = *name;
   }

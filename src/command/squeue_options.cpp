@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "command/job_names.h"
 #include "command/option_words.h"
 #include "command/show_text.h"
 #include "text/duration.h"
 #include "text/hostlist.h"
 #include "text/number.h"
+#include "wire/job_names.h"
 
 namespace berth::command {
 namespace {
@@ -63,9 +63,9 @@ constexpr OptionRow kOptions[] = {
 
 Result<std::vector<wire::JobName>> job_list(std::string_view list, std::string_view what) {
   std::vector<wire::JobName> out;
-  for (const std::string_view word : split_job_list(list)) {
+  for (const std::string_view word : wire::split_job_list(list)) {
     if (word.empty()) continue;
-    std::optional<wire::JobName> name = parse_job_name(word);
+    std::optional<wire::JobName> name = wire::parse_job_name(word);
     if (!name) return fail(Code::bad_value, fmt::format("Invalid {}: {}", what, word));
     out.push_back(std::move(*name));
   }

@@ -8,12 +8,15 @@
 
 #include "wire/info.pb.h"
 
-namespace berth::command {
+namespace berth::wire {
 
 /// nullopt: not a job's name.
-std::optional<wire::JobName> parse_job_name(std::string_view word);
+std::optional<JobName> parse_job_name(std::string_view word);
 
 /// Splits at the commas that are not in brackets: "1,2_[3,5]" → "1", "2_[3,5]".
 std::vector<std::string_view> split_job_list(std::string_view list);
 
-}  // namespace berth::command
+/// The name as it is written.
+std::string shown(const JobName& name);
+
+}  // namespace berth::wire

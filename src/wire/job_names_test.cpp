@@ -1,10 +1,10 @@
-#include "command/job_names.h"
+#include "wire/job_names.h"
 
 #include <gtest/gtest.h>
 
 #include "wire/step_ids.h"
 
-namespace berth::command {
+namespace berth::wire {
 namespace {
 
 TEST(JobNames, AllForms) {
@@ -12,7 +12,7 @@ TEST(JobNames, AllForms) {
   EXPECT_EQ(parse_job_name("12_3")->array_task(), 3u);
   EXPECT_EQ(parse_job_name("12_[3-5,9%2]")->array_set(), "3-5,9%2");
   EXPECT_EQ(parse_job_name("12+1")->het_offset(), 1u);
-  EXPECT_EQ(parse_job_name("12_3.batch")->step(), wire::kBatchStep);
+  EXPECT_EQ(parse_job_name("12_3.batch")->step(), kBatchStep);
   EXPECT_EQ(parse_job_name("12.0")->step(), 0u);
   EXPECT_FALSE(parse_job_name("12")->has_step());
 }
@@ -24,6 +24,12 @@ TEST(JobNames, WhatIsNotAName) {
   }
 }
 
+TEST(JobNames, ShownAsWritten) {
+  for (const char* word : {"12", "12_3", "12_[3-5]", "12+1", "12.0", "12_3.batch"}) {
+    EXPECT_EQ(shown(*parse_job_name(word)), word);
+  }
+}
+
 TEST(JobNames, CommasInBracketsDoNotSplit) {
   const auto parts = split_job_list("1,2_[3,5],,4");
   ASSERT_EQ(parts.size(), 3u);
@@ -31,4 +37,4 @@ TEST(JobNames, CommasInBracketsDoNotSplit) {
 }
 
 }  // namespace
-}  // namespace berth::command
+}  // namespace berth::wire

@@ -1,27 +1,36 @@
 // What job_names.h promises.
-#include "command/job_names.h"
+#include "wire/job_names.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 
-#include "text/number.h"
-#include "text/words.h"
 #include "wire/step_ids.h"
 
-namespace berth::command {
+namespace berth::wire {
 namespace {
 
-constexpr std::uint64_t kMostId = UINT32_MAX - 16;  // the last ones have meanings of their own
+constexpr std::uint32_t kMostId = UINT32_MAX - 16;  // the last ones have meanings of their own
 
 std::optional<std::uint32_t> number(std::string_view text) {
-  const auto value = text::parse_number(text, kMostId);
-  if (!value) return std::nullopt;
-  return static_cast<std::uint32_t>(*value);
+  std::uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, wrong] = std::from_chars(text.data(), end, value);
+  if (text.empty() || wrong != std::errc() || stopped != end || value > kMostId) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 std::optional<std::uint32_t> step_of(std::string_view text) {
-  if (text::equal_ignoring_case(text, "batch")) return wire::kBatchStep;
-  if (text::equal_ignoring_case(text, "extern")) return wire::kExternStep;
-  if (text::equal_ignoring_case(text, "interactive")) return wire::kInteractiveStep;
+  if (same_word(text, "batch")) return kBatchStep;
+  if (same_word(text, "extern")) return kExternStep;
+  if (same_word(text, "interactive")) return kInteractiveStep;
   return number(text);
 }
 
@@ -32,8 +41,8 @@ bool is_set(std::string_view text) {
 
 }  // namespace
 
-std::optional<wire::JobName> parse_job_name(std::string_view word) {
-  wire::JobName name;
+std::optional<JobName> parse_job_name(std::string_view word) {
+  JobName name;
   const std::size_t dot = word.find('.');
   if (dot != std::string_view::npos) {
     const auto step = step_of(word.substr(dot + 1));
@@ -78,4 +87,22 @@ std::vector<std::string_view> split_job_list(std::string_view list) {
   return parts;
 }
 
-}  // namespace berth::command
+std::string shown(const JobName& name) {
+  std::string text = std::to_string(name.id());
+  if (name.has_array_task()) text += "_" + std::to_string(name.array_task());
+  if (!name.array_set().empty()) text += "_[" + name.array_set() + "]";
+  if (name.has_het_offset()) text += "+" + std::to_string(name.het_offset());
+  if (!name.has_step()) return text;
+  switch (name.step()) {
+    case kBatchStep:
+      return text + ".batch";
+    case kExternStep:
+      return text + ".extern";
+    case kInteractiveStep:
+      return text + ".interactive";
+    default:
+      return text + "." + std::to_string(name.step());
+  }
+}
+
+}  // namespace berth::wire
