@@ -51,6 +51,7 @@ wire::JobGrant job_grant(const State& state, const Job& job, const User& user);
 /// Shares with names instead of indices, and back.
 wire::NodeShare to_wire(const cluster::Cluster& cluster, const cluster::NodeShare& share);
 wire::Allocation to_wire(const cluster::Cluster& cluster, const cluster::Allocation& allocation);
+cluster::NodeShare from_wire(const wire::NodeShare& share, cluster::NodeIndex index);
 /// Nodes that do not exist any more are left out.
 cluster::Allocation from_wire(const cluster::Cluster& cluster, const wire::Allocation& allocation);
 

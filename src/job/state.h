@@ -137,6 +137,8 @@ struct QueueKey {
 
 class State {
  public:
+  struct Memory;  // memory.h, for this module alone
+
   State(cluster::Cluster cluster, Policy policy);
   ~State();
   State(const State&) = delete;
@@ -159,6 +161,8 @@ class State {
   [[nodiscard]] const NodeState& node(cluster::NodeIndex index) const;
   [[nodiscard]] const NodeState* find_node(std::string_view name) const;
   [[nodiscard]] const std::set<QueueKey>& queue() const;
+  /// The place of a job in the queue; nullopt when it is not in it.
+  [[nodiscard]] std::optional<QueueKey> key_of(JobId id) const;
   [[nodiscard]] const std::map<std::string, wire::PartitionRecord>& partition_records() const;
   [[nodiscard]] std::uint64_t licenses_used(const std::string& name) const;
   /// All records of this array or job have ended (WaitJob).
@@ -224,6 +228,10 @@ class State {
   /// Records a JobName means; pending elements that are named one by one are split off first.
   Result<std::vector<JobId>> pick(const wire::JobName& name, Time now);
   Result<void> cancel(JobId id, const Cancel& how, Time now);
+  /// scancel of what a JobName means: pending elements named one by one leave the array without a
+  /// record, as in Slurm. Returns what it was done to (by id), or the first refusal when nothing
+  /// was.
+  Result<std::vector<JobId>> cancel_named(const wire::JobName& name, const Cancel& how, Time now);
   Result<void> cancel_step(JobId id, std::uint32_t step, const Cancel& how, Time now);
   Result<void> hold(JobId id, const Caller& caller, bool user_hold, Time now);
   Result<void> release(JobId id, const Caller& caller, Time now);
@@ -237,6 +245,9 @@ class State {
   /// line. `asked` is what the store has under Job::asked_blob.
   Result<void> update_words(JobId id, const std::vector<std::string>& words,
                             const wire::Asked& asked, const Caller& caller, Time now);
+  /// TimeLimit of a running step, counted from its start; unset = none of its own.
+  Result<void> change_step(JobId id, std::uint32_t step, std::optional<std::uint32_t> minutes,
+                           const Caller& caller, Time now);
   Result<void> change_node(std::string_view name, const NodeChange& change, Time now);
 
   // ---- Configuration ---------------------------------------------------------------------------
@@ -256,10 +267,11 @@ class State {
   /// Fills an empty State. Jobs that cannot be read are logged (effect Log) and left out.
   void load(const Stored& stored, const FetchAsked& fetch, Time now);
   Dirty take_dirty();
+  /// Jobs that look different since the last call, also where nothing is to be stored (views).
+  std::set<JobId> take_changed();
   std::vector<Effect> take_effects();
 
  private:
-  struct Memory;  // memory.h, for this module alone
   std::unique_ptr<Memory> m_;
 };
 

@@ -16,7 +16,7 @@
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
 #include "place/step.h"
-#include "request/request.h"
+#include "request/parse.h"
 #include "wire/agent.pb.h"
 #include "wire/submit.pb.h"
 
@@ -128,7 +128,8 @@ struct Step {
   std::optional<Time> limit_at;  // when its own time limit is over
   std::optional<std::uint32_t> time_limit_minutes;
   std::vector<std::string> nodes;
-  std::set<std::string> open_nodes;  // have not said StepEnded
+  std::set<std::string> open_nodes;     // have not said StepEnded
+  std::set<std::string> started_nodes;  // have said StepStarted
   std::uint32_t ntasks = 0;
   std::uint32_t cpus = 0;
   std::string tres;  // "cpu=2,mem=1G,node=1,gres/gpu=1"
@@ -150,6 +151,7 @@ struct WaitingStep {
   std::uint64_t key = 0;
   wire::CreateStep ask;
   Caller caller;
+  std::shared_ptr<const request::Parsed> parsed;
   std::string last_text;  // what was said last; said again only when it changes
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "job/state.h"
@@ -21,7 +22,20 @@ struct Options {
 };
 
 /// Looks at what State::take_wake() says and starts what may start. Call after every batch of
-/// events; cheap when nothing changed.
+/// events; cheap when nothing changed. Keep one for the life of the State: it remembers what does
+/// not fit while nothing is freed, so that a submission looks at the new job alone.
+class Scheduler {
+ public:
+  Scheduler();
+  ~Scheduler();
+  Figures run(job::State& state, job::Time now, const Options& options = {});
+
+ private:
+  class Pass;
+  std::unique_ptr<Pass> pass_;
+};
+
+/// The same without memory: always a whole pass.
 Figures run(job::State& state, job::Time now, const Options& options = {});
 
 /// When the job would start if nothing else came (--test-only, squeue --start); 0 = not known.

@@ -1,0 +1,299 @@
+// What users and administrators do to jobs: cancel, hold, release, requeue, suspend, resume, top,
+// notify.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "job/memory.h"
+#include "job/ranges.h"
+#include "text/words.h"
+
+namespace berth::job {
+namespace {
+
+/// Indices that a name gives one by one; nullopt: the whole job.
+Result<std::optional<Bits>> indices_of(const wire::JobName& name) {
+  if (name.has_array_task()) return Bits::of({name.array_task()});
+  if (name.array_set().empty()) return std::nullopt;
+  auto set = parse_ranges(text::split(name.array_set(), '%').front());
+  if (!set) return pass(job_error(JobFault::no_such_job));
+  return std::move(*set);
+}
+
+}  // namespace
+
+Result<std::vector<JobId>> State::pick(const wire::JobName& name, Time now) {
+  Memory& m = *m_;
+  auto indices = indices_of(name);
+  if (!indices) return pass(std::move(indices.error()));
+  if (!*indices) {
+    auto out = named(name);
+    if (out.empty()) return pass(job_error(JobFault::no_such_job));
+    return out;
+  }
+  std::vector<JobId> out;
+  for (const JobId id : m.records_of(name.id())) {
+    Job& job = *m.find(id);
+    if (!job.array) continue;
+    if (job.array->task) {
+      if ((*indices)->test(*job.array->task)) out.push_back(id);
+      continue;
+    }
+    for (const std::size_t index : (job.array->rest & **indices).members()) {
+      Job& element = m.split(job, static_cast<std::uint32_t>(index));
+      m.requeue_place(element, now);
+      m.arm(element);
+      out.push_back(element.id);
+    }
+  }
+  if (out.empty()) return pass(job_error(JobFault::no_such_job));
+  return out;
+}
+
+Result<std::vector<JobId>> State::cancel_named(const wire::JobName& name, const Cancel& how,
+                                               Time now) {
+  Memory& m = *m_;
+  auto indices = indices_of(name);
+  if (!indices) return pass(std::move(indices.error()));
+  std::vector<JobId> targets;
+  if (!*indices) {
+    targets = named(name);
+    const Job* lone = targets.size() == 1 ? m.find(targets.front()) : nullptr;
+    if (lone != nullptr && lone->het && lone->het->offset == 0 && !name.has_het_offset()) {
+      targets = m.records_of(lone->het->leader);
+    }
+  } else {
+    for (const JobId id : m.records_of(name.id())) {
+      Job& job = *m.find(id);
+      if (!job.array) continue;
+      if (job.array->task) {
+        if ((*indices)->test(*job.array->task)) targets.push_back(id);
+        continue;
+      }
+      const Bits wanted = job.array->rest & **indices;
+      if (wanted.empty()) continue;
+      targets.push_back(id);
+      if (wanted.count() == job.array->rest.count() || !job.pending()) continue;
+      if (auto own = own_job(&job, how.caller); !own) return pass(std::move(own.error()));
+      job.array->rest -= wanted;
+      m.touch(job);
+      targets.pop_back();
+      if (targets.empty()) targets.push_back(0);  // done, but nothing else to do
+    }
+  }
+  if (targets.empty()) return pass(job_error(JobFault::no_such_job));
+  std::vector<JobId> done;
+  std::optional<Error> first;
+  for (const JobId id : targets) {
+    if (id == 0) {
+      done.push_back(name.id());
+      continue;
+    }
+    const Job* job = m.find(id);
+    if (targets.size() > 1 && job != nullptr && ended(job->base)) continue;
+    auto result = cancel(id, how, now);
+    if (result) {
+      done.push_back(id);
+    } else if (!first) {
+      first = std::move(result.error());
+    }
+  }
+  if (done.empty()) return pass(first ? std::move(*first) : job_error(JobFault::already_done));
+  return done;
+}
+
+Result<void> State::cancel(JobId id, const Cancel& how, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), how.caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (job.flags.completing && job.flags.requeued) {  // not back into the queue after all
+    job.flags.requeued = false;
+    job.base = Base::cancelled;
+    job.ended_by = how.caller.uid;
+    m.touch(job);
+    return {};
+  }
+  if (ended(job.base)) return pass(job_error(JobFault::already_done));
+  const bool terminates = !how.signal || (*how.signal == SIGKILL && !how.batch_only && !how.full);
+  if (!terminates) {
+    if (!job.running || job.base != Base::running) return pass(job_error(JobFault::not_running));
+    wire::SignalStep message;
+    message.set_job_id(job.id);
+    message.set_attempt(job.attempt);
+    message.set_signal(*how.signal);
+    message.set_batch(how.batch_only || how.full);
+    message.set_full(how.full);
+    message.set_batch_only(how.batch_only);
+    m.effect(SignalNodes{std::move(message), job.nodes});
+    return {};
+  }
+  job.ended_by = how.caller.uid;
+  const bool whole = job.het && job.het->offset == 0;
+  const std::string reason = job.running ? "None" : job.reason;
+  if (whole) {
+    m.end_whole(job, Base::cancelled, reason, "", how.signal.has_value(), now);
+  } else if (job.running) {
+    m.end(job, Base::cancelled, reason, "", how.signal.has_value(), now);
+  } else {
+    m.end_pending(job, Base::cancelled, now);
+  }
+  return {};
+}
+
+Result<void> State::cancel_step(JobId id, std::uint32_t step, const Cancel& how, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), how.caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  const bool open = job.running && job.running->open_steps.contains(step);
+  if (!open)
+    return pass(job_error(ended(job.base) ? JobFault::already_done : JobFault::no_such_job));
+  if (!how.signal || *how.signal == SIGKILL) return end_step(id, step, how.caller, "", now);
+  wire::SignalStep message;
+  message.set_job_id(job.id);
+  message.set_attempt(job.attempt);
+  message.set_step_id(step);
+  message.set_signal(*how.signal);
+  m.effect(SignalNodes{std::move(message), job.running->open_steps.at(step).nodes});
+  return {};
+}
+
+Result<void> State::hold(JobId id, const Caller& caller, bool user_hold, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  if ((*found)->base != Base::pending) return pass(job_error(JobFault::not_pending));
+  for (Job* part : m.components_of(**found)) {
+    part->held = true;
+    part->held_by_admin = caller.privileged && !user_hold && caller.uid != part->uid;
+    part->priority = 0;
+    m.set_reason(*part, part->held_by_admin ? "JobHeldAdmin" : "JobHeldUser");
+    m.requeue_place(*part, now);
+    m.arm(*part);
+    m.touch(*part);
+  }
+  return {};
+}
+
+Result<void> State::release(JobId id, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  if ((*found)->base != Base::pending) return pass(job_error(JobFault::not_pending));
+  if ((*found)->held_by_admin && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  for (Job* part : m.components_of(**found)) {
+    if (!part->held && part->priority > 0) continue;
+    part->held = part->held_by_admin = false;
+    part->flags.requeue_hold = part->flags.special_exit = false;
+    const std::int64_t wanted = std::int64_t{m.natural_priority()} - part->nice;
+    part->priority =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, UINT32_MAX - 2));
+    m.set_reason(*part, "None");
+    m.requeue_place(*part, now);
+    m.arm(*part);
+    m.touch(*part);
+  }
+  return {};
+}
+
+Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (!job.batch) return pass(job_error(JobFault::not_batch));
+  if (!job.requeue || (job.het && job.het->offset > 0)) return pass(job_error(JobFault::disabled));
+  if (job.base == Base::pending && !job.flags.completing) {
+    return pass(fail(Code::bad_value, "Job is pending execution").error());
+  }
+  if (job.flags.completing) return pass(job_error(JobFault::already_done));
+  for (Job* part : m.components_of(job)) {
+    ++part->restarts;
+    part->flags.requeued = true;
+    part->begin_time = hold ? 0 : now + Time{m.policy.requeue_delay};
+    if (hold) {
+      part->held = true;
+      part->flags.requeue_hold = true;
+    }
+    const std::string reason = hold ? "job_requeued_in_held_state" : "BeginTime";
+    if (part->running) {
+      m.end(*part, Base::pending, reason, "JOB REQUEUE", false, now);
+    } else {
+      part->reason = reason;
+      m.back_to_queue(*part, now);
+    }
+  }
+  return {};
+}
+
+Result<void> State::suspend(JobId id, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  if ((*found)->base != Base::running) return pass(job_error(JobFault::not_running));
+  for (Job* part : m.components_of(**found)) {
+    if (part->base != Base::running) continue;
+    part->base = Base::suspended;
+    part->suspend_time = now;
+    m.effect(Suspend{part->id, part->attempt, part->nodes, false});
+    m.arm(*part);
+    m.touch(*part);
+  }
+  return {};
+}
+
+Result<void> State::resume(JobId id, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  if ((*found)->base != Base::suspended) return pass(job_error(JobFault::not_suspended));
+  for (Job* part : m.components_of(**found)) {
+    if (part->base != Base::suspended) continue;
+    part->base = Base::running;
+    part->seconds_suspended += now - part->suspend_time;
+    part->suspend_time = now;
+    m.effect(Suspend{part->id, part->attempt, part->nodes, true});
+    m.arm(*part);
+    m.touch(*part);
+    m.retry_waiting(*part, now);
+  }
+  return {};
+}
+
+Result<void> State::top(JobId id, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (job.base != Base::pending) return pass(job_error(JobFault::not_pending));
+  if (job.held) return pass(job_error(JobFault::disabled));
+  // First among the owner's own: it takes the highest priority of theirs, they move down by one
+  // place.
+  std::vector<Job*> ahead;
+  for (auto& [other_id, other] : m.jobs) {
+    const bool theirs = other.uid == job.uid && other.pending() && !other.held;
+    if (theirs && other.priority >= job.priority && other_id != id) ahead.push_back(&other);
+  }
+  std::ranges::sort(ahead, {}, [](const Job* other) { return other->priority; });
+  for (Job* other : ahead) {  // from the lowest up: each takes the place of the next
+    std::swap(other->priority, job.priority);
+    m.requeue_place(*other, now);
+    m.touch(*other);
+  }
+  m.requeue_place(job, now);
+  m.touch(job);
+  m.wake_all();
+  return {};
+}
+
+Result<void> State::notify(JobId id, const Caller& caller, const std::string& text, Time /*now*/) {
+  auto found = own_job(m_->find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  if (!(*found)->running) return pass(job_error(JobFault::not_running));
+  m_->effect(Notice{id, {Severity::plain, text}});
+  return {};
+}
+
+}  // namespace berth::job

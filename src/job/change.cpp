@@ -1,0 +1,147 @@
+// `scontrol update JobId=`.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/memory.h"
+
+namespace berth::job {
+namespace {
+
+Result<void> set_time_limit(State::Memory& m, Job& job, std::optional<std::uint32_t> minutes,
+                            const Caller& caller, Time now) {
+  const bool longer = job.time_limit_minutes && (!minutes || *minutes > *job.time_limit_minutes);
+  if (job.running && longer && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  job.time_limit_minutes = minutes;
+  job.time_limit_decided = true;
+  if (job.running) job.running->facts.time_limit_minutes = minutes;
+  if (job.running && job.what->warn_signal != 0) {
+    const auto limit = job.limit_at();
+    job.running->warned =
+        limit && *limit - Time{job.what->warn_seconds} <= now && job.running->warned;
+  }
+  m.wake_all();
+  return {};
+}
+
+Result<void> set_priority(Job& job, std::uint32_t priority, const Caller& caller) {
+  if (!caller.privileged && priority > job.priority) return pass(job_error(JobFault::not_yours));
+  job.priority = priority;
+  job.priority_fixed = true;
+  if (priority == 0) {
+    job.held = true;
+    job.held_by_admin = caller.privileged && caller.uid != job.uid;
+    job.reason = job.held_by_admin ? "JobHeldAdmin" : "JobHeldUser";
+  } else if (job.held) {
+    job.held = job.held_by_admin = false;
+    job.reason = "None";
+  }
+  return {};
+}
+
+Result<void> set_nice(Job& job, std::int32_t nice, const Caller& caller) {
+  if (nice < job.nice && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  if (job.priority > 0 && !job.priority_fixed) {
+    const std::int64_t wanted = std::int64_t{job.priority} + job.nice - nice;
+    job.priority = static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, UINT32_MAX - 2));
+  }
+  job.nice = nice;
+  return {};
+}
+
+}  // namespace
+
+Result<void> State::change(JobId id, const JobChange& change, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (ended(job.base) && !change.comment && !change.admin_comment) {
+    return pass(job_error(JobFault::already_done));
+  }
+  const bool queue_change =
+      change.priority || change.nice || change.begin_time || change.dependency;
+  if (queue_change && job.base != Base::pending) return pass(job_error(JobFault::not_pending));
+  if (change.admin_comment && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  if (change.priority) {
+    if (auto done = set_priority(job, *change.priority, caller); !done) return done;
+  }
+  if (change.nice) {
+    if (auto done = set_nice(job, *change.nice, caller); !done) return done;
+  }
+  if (change.time_limit_minutes) {
+    auto done = set_time_limit(m, job, *change.time_limit_minutes, caller, now);
+    if (!done) return done;
+  }
+  if (change.end_time) {
+    if (!job.running) return pass(job_error(JobFault::not_running));
+    const Time left = std::max<Time>(*change.end_time - job.start_time - job.seconds_suspended, 60);
+    auto done = set_time_limit(m, job, static_cast<std::uint32_t>((left + 59) / 60), caller, now);
+    if (!done) return done;
+  }
+  if (change.dependency) {
+    auto done = m.set_dependency(job, *change.dependency, true, now);
+    if (!done) return done;
+    if (ended(job.base)) return {};
+  }
+  if (change.comment) job.comment = *change.comment;
+  if (change.admin_comment) job.admin_comment = *change.admin_comment;
+  if (change.requeue) job.requeue = *change.requeue;
+  if (change.begin_time) job.begin_time = *change.begin_time;
+  if (change.deadline) job.deadline = *change.deadline;
+  if (change.array_throttle) {
+    if (!job.array) return pass(job_error(JobFault::no_such_job));
+    for (const JobId one : m.records_of(job.array->job_id)) {
+      Job& record = *m.find(one);
+      record.array->throttle = *change.array_throttle;
+      m.touch(record);
+    }
+    m.wake_all();
+  }
+  if (job.pending()) m.requeue_place(job, now);
+  m.arm(job);
+  m.touch(job);
+  return {};
+}
+
+Result<void> State::update_words(JobId id, const std::vector<std::string>& words,
+                                 const wire::Asked& asked, const Caller& caller, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (ended(job.base)) return pass(job_error(JobFault::already_done));
+  if (job.het) return pass(job_error(JobFault::disabled));
+  std::vector<std::string> all = job.overrides;
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<Message> warnings;
+  auto read = m.read(asked, all, caller, warnings);
+  if (!read) return pass(std::move(read.error()));
+  const std::shared_ptr<const Submission>& what = read->front();
+  if (job.pending()) {
+    const place::JobPlan plan =
+        place::place_job(m.cluster, *m.usage, what->request, place::Detail::verdict);
+    if (plan.verdict == place::Verdict::never) return pass(plan.error);
+  } else if (what->shape != job.what->shape) {
+    return pass(job_error(JobFault::not_pending));  // what it runs on cannot be changed
+  }
+  const bool other_limit = what->request.time_limit != job.what->request.time_limit;
+  job.overrides = std::move(all);
+  job.what = what;
+  if (job.pending()) {
+    job.partition = what->request.partitions.empty()
+                        ? job.partition
+                        : fmt::format("{}", fmt::join(what->request.partitions, ","));
+    if (other_limit && what->request.time_limit) {
+      job.time_limit_minutes = *what->request.time_limit;
+      job.time_limit_decided = true;
+    }
+    m.requeue_place(job, now);
+    m.wake_all();
+  }
+  m.arm(job);
+  m.touch(job);
+  return {};
+}
+
+}  // namespace berth::job

@@ -1,0 +1,240 @@
+// Jobs come to an end: told, nodes asked to end it, resources free when the last node has said so;
+// or back into the queue.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/memory.h"
+#include "place/step_request.h"
+
+namespace berth::job {
+
+void State::Memory::set_exit(Job& job, std::int32_t status) {
+  job.exit_status = status;
+  touch(job);
+}
+
+void State::Memory::end_pending(Job& job, Base base, Time now) {
+  leave_queue(job.id);
+  drop_dependency(job.id);
+  job.base = base;
+  job.start_time = job.end_time = now;
+  job.planned_start = 0;
+  arm(job);
+  touch(job);
+  effect(TellEnded{job.id, std::string(base_name(base)), job.exit_status, job.reason});
+  dependents_of(job, now);
+}
+
+void State::Memory::drop_steps(Job& job) {
+  for (const WaitingStep& waiting : job.running->waiting) {
+    effect(RefuseStep{waiting.key, place::step_error(job.running->facts, Code::job_completed)});
+  }
+  job.running->waiting.clear();
+}
+
+void State::Memory::end(Job& job, Base base, std::string reason, std::string cause, bool at_once,
+                        Time now) {
+  if (!job.running || job.flags.completing) return;
+  if (job.base == Base::suspended) job.seconds_suspended += now - job.suspend_time;
+  job.base = base;
+  job.reason = std::move(reason);
+  job.reason_text.clear();
+  job.end_time = now;
+  job.end_cause = cause;
+  job.flags.completing = true;
+  job.flags.configuring = false;
+  Running& running = *job.running;
+  running.not_gone.clear();
+  std::vector<std::string> asked;
+  for (const cluster::NodeShare& share : job.allocation.nodes) {
+    NodeState& node = nodes[share.node];
+    node.completing.insert(job.id);
+    if (node.down) continue;  // nothing runs there any more, or it will be told when it is back
+    asked.push_back(cluster.nodes[share.node].name);
+    running.not_gone.insert(asked.back());
+  }
+  drop_steps(job);
+  touch(job);
+  if (!asked.empty()) effect(EndJob{job.id, job.attempt, asked, std::move(cause), at_once});
+  if (ended(base)) {
+    effect(TellEnded{job.id, std::string(base_name(base)), job.exit_status, job.reason});
+  }
+  arm(job);
+  if (running.not_gone.empty()) all_gone(job, now);
+}
+
+void State::Memory::end_whole(Job& job, Base base, const std::string& reason,
+                              const std::string& cause, bool at_once, Time now) {
+  for (Job* part : components_of(job)) {
+    part->ended_by = job.ended_by;
+    if (part->id != job.id) part->exit_status = job.exit_status;
+    if (part->running) {
+      end(*part, base, reason, cause, at_once, now);
+    } else if (part->pending()) {
+      end_pending(*part, base, now);
+    }
+  }
+}
+
+void State::Memory::all_gone(Job& job, Time now) {
+  Running& running = *job.running;
+  if (!running.released) usage->release(job.allocation);
+  running.released = true;
+  count_licenses(job, false);
+  for (const cluster::NodeShare& share : job.allocation.nodes) {
+    NodeState& node = nodes[share.node];
+    node.jobs.erase(job.id);
+    node.completing.erase(job.id);
+    node.last_busy = now;
+  }
+  for (auto& [id, step] : running.open_steps) store_step(job, step, "CANCELLED", now);
+  job.running.reset();
+  job.flags.completing = false;
+  wake_all();
+  if (job.flags.requeued) {
+    back_to_queue(job, now);
+  } else {
+    arm(job);
+    touch(job);
+    dependents_of(job, now);
+  }
+}
+
+void State::Memory::back_to_queue(Job& job, Time now) {
+  job.base = Base::pending;
+  job.flags.requeued = false;
+  job.allocation = {};
+  job.nodes.clear();
+  job.start_time = job.end_time = 0;
+  job.eligible_time = 0;
+  job.exit_status = job.derived_exit_status = 0;
+  if (!job.what->request.time_limit) job.time_limit_decided = false;
+  job.partition = job.what->request.partitions.empty()
+                      ? job.partition
+                      : fmt::format("{}", fmt::join(job.what->request.partitions, ","));
+  if (job.held) job.priority = 0;
+  requeue_place(job, now);
+  arm(job);
+  touch(job);
+}
+
+void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
+  if (!job.running) return;
+  Running& running = *job.running;
+  if (job.flags.completing) {
+    running.not_gone.erase(node);
+    if (running.not_gone.empty()) all_gone(job, now);
+    return;
+  }
+  job.failed_node = node;
+  if (job.what->no_kill && job.nodes.size() > 1 && (!job.batch || job.nodes.front() != node)) {
+    running.not_begun.erase(node);
+    std::vector<std::uint32_t> hit;
+    for (auto& [id, step] : running.open_steps) {
+      if (step.open_nodes.erase(node) > 0) step.system_failure = true;
+      if (step.open_nodes.empty()) hit.push_back(id);
+    }
+    for (const std::uint32_t id : hit) close_step(job, running.open_steps.at(id), now);
+    touch(job);
+    effect(Notice{job.id, {Severity::error, fmt::format("Node failure on {}", node)}});
+    return;
+  }
+  effect(Notice{job.id, {Severity::error, fmt::format("Node failure on {}", node)}});
+  if (!job.batch || !job.requeue || job.het) {
+    end_whole(job, Base::node_fail, "NodeDown", "NODE FAILURE", true, now);
+    return;
+  }
+  ++job.restarts;
+  job.flags.requeued = true;
+  job.begin_time = now + Time{policy.requeue_delay};
+  std::string reason = "BeginTime";
+  if (job.restarts > policy.max_batch_requeue) {
+    job.held = true;
+    job.flags.requeue_hold = true;
+    reason = "JobHoldMaxRequeue";
+  }
+  end(job, Base::pending, reason, "NODE FAILURE", true, now);
+}
+
+void State::job_gone(const wire::JobGone& message, Time now) {
+  Memory& m = *m_;
+  m.effect(Forget{message.node(), message.job_id(), message.attempt(), std::nullopt});
+  if (!message.trouble().empty()) node_trouble(message.node(), message.trouble(), now);
+  Job* job = m.find(message.job_id());
+  if (job == nullptr || !job->running || job->attempt != message.attempt()) return;
+  if (!job->flags.completing) {
+    // The node gave the job up on its own.
+    m.fail_on_node(*job, message.node(), now);
+  }
+  if (!job->running) return;
+  job->running->not_gone.erase(message.node());
+  if (const auto index = m.cluster.find_node(message.node())) {
+    m.nodes[*index].completing.erase(job->id);
+  }
+  m.touch(*job);
+  if (job->running->not_gone.empty()) m.all_gone(*job, now);
+}
+
+void State::job_begun(const wire::JobBegun& message, Time now) {
+  Memory& m = *m_;
+  Job* job = m.find(message.job_id());
+  if (job == nullptr || !job->running || job->attempt != message.attempt()) {
+    m.effect(EndJob{message.job_id(), message.attempt(), {message.node()}, "", true});
+    return;
+  }
+  if (job->flags.completing) return;
+  if (message.has_refusal()) {
+    const std::string text =
+        message.refusal().lines().empty() ? "launch failed" : message.refusal().lines(0).text();
+    m.effect(Log{fmt::format("job {} on {}: {}", job->id, message.node(), text)});
+    job->flags.launch_failed = true;
+    if (message.prolog_failed()) node_trouble(message.node(), "Prolog error", now);
+    if (!job->running || job->flags.completing) return;
+    if (message.prolog_failed() && job->batch && !job->het) {
+      ++job->restarts;
+      job->flags.requeued = true;
+      job->flags.requeue_hold = true;
+      job->held = true;
+      m.end(*job, Base::pending, "launch_failed_requeued_held", "", true, now);
+    } else {
+      m.end_whole(*job, Base::failed, "JobLaunchFailure", "", true, now);
+    }
+    return;
+  }
+  if (job->running->not_begun.erase(message.node()) == 0 || !job->running->not_begun.empty())
+    return;
+  job->running->ready = true;
+  job->flags.configuring = false;
+  m.touch(*job);
+  const auto parts = m.components_of(*job);
+  const bool all = std::ranges::all_of(
+      parts, [](const Job* part) { return part->running && part->running->ready; });
+  if (all && job->interactive && !job->detached) m.effect(GrantJob{parts.front()->id});
+}
+
+Result<void> State::finish_job(JobId id, const Caller& caller, std::int32_t exit_status, Time now) {
+  Memory& m = *m_;
+  auto found = own_job(m.find(id), caller);
+  if (!found) return pass(std::move(found.error()));
+  Job& job = **found;
+  if (ended(job.base) || job.flags.completing) return {};
+  if (!job.running) {
+    m.end_whole(job, Base::cancelled, job.reason, "", false, now);
+    return {};
+  }
+  job.exit_status = exit_status;
+  const std::string reason = exit_reason(exit_status);
+  m.end_whole(job, exit_status == 0 ? Base::completed : Base::failed, reason, "", false, now);
+  return {};
+}
+
+void State::owner_gone(JobId id, Time now) {
+  Memory& m = *m_;
+  Job* job = m.find(id);
+  if (job == nullptr || job->detached || ended(job->base) || job->flags.completing) return;
+  job->ended_by = job->uid;
+  m.end_whole(*job, Base::cancelled, job->running ? "None" : job->reason, "", false, now);
+}
+
+}  // namespace berth::job

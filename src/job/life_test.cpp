@@ -1,0 +1,206 @@
+// The life of jobs: from submission to free resources, and the ways that leave the straight path.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "job/state_test_fixture.h"
+
+namespace berth::job::testing {
+namespace {
+
+TEST(Life, FromSubmissionToFreeResources) {
+  Controller c;
+  const JobId id = c.submit("-N2 --mem=1G -t 10");
+  EXPECT_EQ(c.shown(id), "PENDING None");
+  ASSERT_TRUE(c.start(id));
+  EXPECT_EQ(c.shown(id), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.effects<BeginJob>().front().nodes.size(), 2U);
+  c.begun(id);
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  c.now += 5;
+  c.script_ends(id);
+  EXPECT_EQ(c.shown(id), "COMPLETED+COMPLETING None");
+  EXPECT_EQ(c.at(id).end_time, kStart + 5);
+  EXPECT_FALSE(c.idle());
+  c.gone(id, c.at(id).nodes[0]);
+  EXPECT_FALSE(c.idle());
+  c.gone(id, c.at(id).nodes[1]);
+  EXPECT_TRUE(c.idle());
+  EXPECT_EQ(c.shown(id), "COMPLETED None");
+  EXPECT_EQ(c.state.next_deadline(), kStart + 5 + 300);
+  c.state.tick(kStart + 305);
+  EXPECT_EQ(c.state.find(id), nullptr);
+}
+
+TEST(Life, ExitStatusDecidesStateAndReason) {
+  struct Row {
+    int status;
+    const char* shown;
+  };
+  for (const Row& row : {Row{0, "COMPLETED None"},
+                         {3 << 8, "FAILED NonZeroExitCode"},
+                         {9, "FAILED RaisedSignal:9(Killed)"},
+                         {53, "FAILED RaisedSignal:53(Real-time_signal_19)"}}) {
+    Controller c;
+    const JobId id = c.started("--mem=1G");
+    c.runs_to_the_end(id, row.status);
+    EXPECT_EQ(c.shown(id), row.shown);
+    EXPECT_EQ(c.at(id).exit_status, row.status);
+  }
+}
+
+TEST(Life, ATokenMakesARetryHarmless) {
+  Controller c;
+  const auto ask = submission("--mem=1G", "sbatch", "t1");
+  const auto first = c.state.submit(ask, 1, kAlice, c.now);
+  const auto second = c.state.submit(ask, 1, kAlice, c.now);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->id, second->id);
+  EXPECT_TRUE(second->again);
+  EXPECT_EQ(c.state.jobs().size(), 1U);
+}
+
+TEST(Life, WhatNoNodeCanMeetLeavesAFailedRecord) {
+  Controller c;
+  const auto done = c.state.submit(submission("--gpus=99"), 1, kAlice, c.now);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, Code::node_config_unavailable);
+  ASSERT_EQ(c.state.jobs().size(), 1U);
+  EXPECT_EQ(c.shown(1), "FAILED BadConstraints");
+  EXPECT_EQ(c.at(1).exit_status, 1);
+  EXPECT_FALSE(c.state.submit(submission("-p nowhere"), 1, kAlice, c.now));
+  EXPECT_EQ(c.state.jobs().size(), 1U);
+}
+
+TEST(Life, CancelWhilePendingRunningAndCompleting) {
+  Controller c;
+  const JobId held = c.submit("-H --mem=1G");
+  EXPECT_EQ(c.shown(held), "PENDING JobHeldUser");
+  EXPECT_FALSE(c.state.cancel(held, {kBob, {}, false, false, false}, c.now));
+  ASSERT_TRUE(c.state.cancel(held, {kAlice, {}, false, false, false}, c.now));
+  EXPECT_EQ(c.shown(held), "CANCELLED JobHeldUser");
+
+  const JobId id = c.started("--mem=1G");
+  c.state.take_effects();
+  ASSERT_TRUE(c.state.cancel(id, {kAlice, {}, false, false, false}, c.now));
+  EXPECT_EQ(c.shown(id), "CANCELLED+COMPLETING None");
+  EXPECT_EQ(c.effects<EndJob>().size(), 1U);
+  const auto again = c.state.cancel(id, {kAlice, {}, false, false, false}, c.now);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().what(), "Job/step already completing or completed");
+  c.script_ends(id, SIGTERM);
+  c.gone(id);
+  EXPECT_EQ(c.shown(id), "CANCELLED None");
+  EXPECT_EQ(c.at(id).exit_status, SIGTERM);
+  EXPECT_EQ(c.at(id).ended_by, 1001U);
+  EXPECT_TRUE(c.idle());
+}
+
+TEST(Life, RequeueGoesBackIntoTheQueueAfterItsNodesAreFree) {
+  Controller c;
+  const JobId id = c.started("--mem=1G");
+  ASSERT_TRUE(c.state.requeue(id, kAlice, false, c.now));
+  EXPECT_EQ(c.shown(id), "PENDING+COMPLETING+REQUEUED BeginTime");
+  EXPECT_FALSE(c.start(id));
+  c.script_ends(id, SIGTERM);
+  c.gone(id);
+  EXPECT_EQ(c.shown(id), "PENDING BeginTime");
+  EXPECT_EQ(c.at(id).restarts, 1U);
+  EXPECT_EQ(c.at(id).exit_status, 0);
+  EXPECT_FALSE(c.start(id));
+  c.now += 120;
+  c.state.tick(c.now);
+  ASSERT_TRUE(c.start(id));
+  EXPECT_EQ(c.at(id).attempt, 2U);
+  c.begun(id);
+  ASSERT_TRUE(c.state.requeue(id, kAlice, true, c.now));
+  c.script_ends(id, SIGTERM);
+  c.gone(id);
+  EXPECT_EQ(c.shown(id), "PENDING+REQUEUE_HOLD job_requeued_in_held_state");
+  ASSERT_TRUE(c.state.release(id, kAlice, c.now));
+  EXPECT_TRUE(c.start(id));
+}
+
+TEST(Life, TimeLimitWarnsThenEnds) {
+  Controller c;
+  const JobId id = c.started("--mem=1G -t 2 --signal=B:USR1@50");
+  c.state.take_effects();
+  EXPECT_EQ(c.state.next_deadline(), kStart + 70);
+  c.state.tick(kStart + 70);
+  const auto warned = c.effects<SignalNodes>();
+  ASSERT_EQ(warned.size(), 1U);
+  EXPECT_EQ(warned[0].message.signal(), SIGUSR1);
+  EXPECT_TRUE(warned[0].message.batch_only());
+  EXPECT_EQ(c.state.next_deadline(), kStart + 120);
+  c.state.tick(kStart + 120);
+  EXPECT_EQ(c.shown(id), "TIMEOUT+COMPLETING TimeLimit");
+  EXPECT_EQ(c.effects<EndJob>().at(0).cause, "TIME LIMIT");
+}
+
+TEST(Life, SuspendedTimeDoesNotCount) {
+  Controller c;
+  const JobId id = c.started("--mem=1G -t 1");
+  c.now += 30;
+  ASSERT_TRUE(c.state.suspend(id, kAlice, c.now));
+  EXPECT_EQ(c.shown(id), "SUSPENDED None");
+  c.now += 100;
+  c.state.tick(c.now);
+  ASSERT_TRUE(c.state.resume(id, kAlice, c.now));
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  EXPECT_EQ(c.state.next_deadline(), kStart + 60 + 100);
+}
+
+TEST(Life, BeginTimeAndDeadline) {
+  Controller c;
+  const JobId later = c.submit("--mem=1G --begin=now+10minutes");
+  EXPECT_EQ(c.shown(later), "PENDING BeginTime");
+  EXPECT_EQ(c.state.next_deadline(), kStart + 600);
+  c.now += 600;
+  c.state.tick(c.now);
+  EXPECT_TRUE(c.start(later));
+  const JobId late = c.submit("-H --mem=1G -t 5 --deadline=now+10minutes");
+  c.now += 600;
+  c.state.tick(c.now);
+  EXPECT_EQ(c.shown(late), "DEADLINE DeadLine");
+}
+
+TEST(Life, AnInteractiveJobIsGrantedWhenAllNodesAreReadyAndEndsWithItsOwner) {
+  Controller c;
+  const JobId id = c.submit("-N2 --mem=1G", "salloc");
+  ASSERT_TRUE(c.start(id));
+  EXPECT_TRUE(c.effects<GrantJob>().empty());
+  c.begun(id);
+  EXPECT_EQ(c.effects<GrantJob>().size(), 1U);
+  const wire::JobGrant grant = job_grant(c.state, c.at(id), {});
+  EXPECT_TRUE(grant.ready());
+  EXPECT_EQ(grant.components(0).node_names_size(), 2);
+  ASSERT_TRUE(c.state.finish_job(id, kAlice, 2 << 8, c.now));
+  EXPECT_EQ(c.shown(id), "FAILED+COMPLETING NonZeroExitCode");
+  const JobId lost = c.submit("--mem=1G", "srun");
+  c.state.owner_gone(lost, c.now);
+  EXPECT_EQ(c.shown(lost), "CANCELLED None");
+}
+
+TEST(Life, EqualSubmissionsShareWhatTheyAskFor) {
+  Controller c;
+  const JobId a = c.submit("--mem=1G -n2");
+  const JobId b = c.submit("--mem=1G -n2");
+  const JobId other = c.submit("--mem=1G -n3");
+  EXPECT_EQ(c.at(a).what, c.at(b).what);
+  EXPECT_NE(c.at(a).what, c.at(other).what);
+  EXPECT_NE(c.at(a).what->shape, c.at(other).what->shape);
+}
+
+TEST(Life, UpdatedWordsAreReadAgain) {
+  Controller c;
+  const JobId id = c.submit("-H --mem=1G -n2");
+  ASSERT_TRUE(
+      c.state.update_words(id, {"--ntasks=4", "--partition=ml"}, c.blobs[0], kAlice, c.now));
+  EXPECT_EQ(c.at(id).what->request.ntasks, 4U);
+  EXPECT_EQ(c.at(id).partition, "ml");
+  EXPECT_FALSE(c.state.update_words(id, {"--gpus=99"}, c.blobs[0], kAlice, c.now));
+  EXPECT_EQ(c.at(id).what->request.ntasks, 4U);
+}
+
+}  // namespace
+}  // namespace berth::job::testing

@@ -1,0 +1,216 @@
+// After a restart, and after slurm.conf was read again.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/launch.h"
+#include "job/memory.h"
+#include "job/record.h"
+#include "place/ask.h"
+#include "text/words.h"
+
+namespace berth::job {
+namespace {
+
+/// What steps see of a job that has its allocation already.
+place::JobFacts facts_again(const State::Memory& m, const Job& job) {
+  place::JobFacts facts;
+  facts.id = job.id;
+  facts.name = job.what->job_name;
+  facts.request = job.what->request;
+  if (auto counts = request::derive_counts(facts.request)) facts.counts = std::move(*counts);
+  facts.allocation = job.allocation;
+  facts.partition = job.partition;
+  facts.time_limit_minutes = job.time_limit_minutes;
+  if (const cluster::Partition* partition = m.cluster.find_partition(job.partition)) {
+    facts.memory = place::make_ask(m.cluster, *partition, facts.request, facts.counts).memory;
+  }
+  return facts;
+}
+
+void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
+  job.running = std::make_unique<Running>(facts_again(m, job));
+  Running& running = *job.running;
+  running.node_names = job.nodes;
+  running.steps.number_from(record.next_step());
+  if (job.flags.configuring) running.not_begun = {job.nodes.begin(), job.nodes.end()};
+  running.ready = !job.flags.configuring;
+  running.not_gone = {record.waiting_nodes().begin(), record.waiting_nodes().end()};
+  m.usage->take(job.allocation);
+  m.count_licenses(job, true);
+  for (const cluster::NodeShare& share : job.allocation.nodes) {
+    m.nodes[share.node].jobs.insert(job.id);
+    if (job.flags.completing) m.nodes[share.node].completing.insert(job.id);
+  }
+  if (!job.flags.completing) m.open_batch_step(job);
+}
+
+/// The nodes still have what the job holds of them.
+bool within(const cluster::Cluster& cluster, const cluster::Allocation& allocation) {
+  return std::ranges::all_of(allocation.nodes, [&](const cluster::NodeShare& share) {
+    const cluster::Node& node = cluster.nodes[share.node];
+    if (share.cores.any() && share.cores.last() >= node.cores()) return false;
+    return std::ranges::all_of(share.gres, [&](const cluster::GresShare& gres) {
+      const cluster::Gres* known = node.find_gres(gres.name);
+      return known != nullptr && known->devices.size() == gres.units.size();
+    });
+  });
+}
+
+void apply_node_changes(cluster::Node& node, const NodeState& state) {
+  if (state.weight) node.weight = *state.weight;
+  if (!state.features) return;
+  node.features.clear();
+  for (const std::string_view one : text::split(*state.features, ',')) {
+    if (!one.empty()) node.features.emplace_back(one);
+  }
+}
+
+}  // namespace
+
+void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
+  Memory& m = *m_;
+  if (stored.next_job_id != 0) m.next_id = stored.next_job_id;
+  for (const wire::PartitionRecord& record : stored.partitions) {
+    m.partition_records[record.name()] = record;
+  }
+  for (const wire::NodeRecord& record : stored.nodes) {
+    const auto index = m.cluster.find_node(record.name());
+    if (!index) continue;
+    read_record(record, m.nodes[*index]);
+    apply_node_changes(m.cluster.nodes[*index], m.nodes[*index]);
+  }
+  m.usage = std::make_unique<cluster::Usage>(m.cluster);
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
+    m.refresh_usable(i);
+    m.nodes[i].silent_since = now;
+    if (!m.nodes[i].down) m.node_timers[i] = now + Time{m.policy.slurmd_timeout};
+  }
+  std::vector<std::pair<JobId, std::string>> dependencies;
+  // Elements of an array and equal submissions are read once.
+  using Parts = std::vector<std::shared_ptr<const Submission>>;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Parts> read_before;
+  const auto read = [&](const Job& job) -> Result<Parts> {
+    const auto key = std::pair(job.asked_blob, job.uid);
+    if (const auto at = read_before.find(key); at != read_before.end() && job.overrides.empty()) {
+      return at->second;
+    }
+    const auto asked = fetch(job.asked_blob);
+    if (!asked) return fail(Code::io, "its request is not in the store");
+    std::vector<Message> warnings;
+    auto parts = m.read(*asked, job.overrides, {job.uid, job.gid, job.uid == 0}, warnings);
+    if (parts && job.overrides.empty()) read_before.emplace(key, *parts);
+    return parts;
+  };
+  for (const wire::JobRecord& record : stored.jobs) {
+    Job job = from_record(m.cluster, record);
+    const auto parts = read(job);
+    if (!parts || record.component() >= parts->size()) {
+      m.effect(Log{fmt::format("job {} cannot be read back: {}", record.id(),
+                               parts ? "no such component" : parts.error().what())});
+      continue;
+    }
+    job.what = (*parts)[record.component()];
+    job.batch = job.what->request.command == request::Command::sbatch;
+    job.requeue =
+        record.has_requeue() ? record.requeue() : job.what->requeue.value_or(m.policy.job_requeue);
+    const JobId id = job.id;
+    Job& kept = m.jobs.emplace(id, std::move(job)).first->second;
+    m.add_to_group(kept);
+    const bool names_job = !kept.token.empty() && !(kept.het && kept.het->offset > 0);
+    if (names_job) m.tokens.emplace(kept.token, id);
+    m.next_id = std::max(m.next_id, id + 1);
+    const bool holds = kept.flags.completing || (!ended(kept.base) && kept.base != Base::pending);
+    if (holds) {
+      if (kept.allocation.nodes.size() == kept.nodes.size() && m.fits(kept.allocation, false)) {
+        hold_again(m, kept, record);
+        if (kept.flags.completing && kept.running->not_gone.empty()) m.all_gone(kept, now);
+      } else {
+        kept.base = Base::node_fail;
+        kept.flags = {};
+        kept.reason = "NodeDown";
+        kept.end_time = now;
+        m.touch(kept);
+        m.effect(Log{fmt::format("job {} held nodes that slurm.conf does not have any more", id)});
+      }
+    }
+    if (kept.pending()) dependencies.emplace_back(id, kept.dependency);
+  }
+  for (const auto& [id, text] : dependencies) {
+    Job& job = *m.find(id);
+    m.after_priority(job.priority);
+    if (!text.empty()) (void)m.set_dependency(job, text, false, now);
+    m.requeue_place(job, now);
+  }
+  for (auto& [id, job] : m.jobs) m.arm(job);
+  m.wake_all();
+}
+
+void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
+  Memory& m = *m_;
+  std::map<std::string, NodeState> known;
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
+    known.emplace(m.cluster.nodes[i].name, std::move(m.nodes[i]));
+  }
+  const cluster::Cluster before = std::exchange(m.cluster, std::move(cluster));
+  m.policy = std::move(policy);
+  m.nodes.clear();
+  m.node_timers.clear();
+  for (cluster::Node& node : m.cluster.nodes) {
+    const auto at = known.find(node.name);
+    m.nodes.push_back(at == known.end() ? NodeState{} : std::move(at->second));
+    apply_node_changes(node, m.nodes.back());
+  }
+  std::vector<JobId> lost;
+  for (auto& [id, job] : m.jobs) {
+    if (!job.running) continue;
+    bool whole = true;
+    for (cluster::NodeShare& share : job.allocation.nodes) {
+      const auto index = m.cluster.find_node(before.nodes[share.node].name);
+      whole = whole && index.has_value();
+      if (index) share.node = *index;
+    }
+    std::ranges::sort(job.allocation.nodes, {}, &cluster::NodeShare::node);
+    if (!whole || !within(m.cluster, job.allocation)) {
+      job.running->released = true;
+      lost.push_back(id);
+      continue;
+    }
+    job.running->facts.allocation = job.allocation;
+    place::StepState steps(job.running->facts);
+    for (place::StepPlan plan : job.running->steps.running()) {
+      for (place::StepNode& node : plan.nodes) {
+        node.share.node = *m.cluster.find_node(before.nodes[node.share.node].name);
+      }
+      for (place::TaskPlan& task : plan.tasks) {
+        task.node = *m.cluster.find_node(before.nodes[task.node].name);
+      }
+      steps.start(plan);
+    }
+    steps.number_from(job.running->steps.next_id());
+    steps.rotation = job.running->steps.rotation;
+    job.running->steps = std::move(steps);
+  }
+  m.rebuild_usage();
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
+    m.refresh_usable(i);
+    const NodeState& node = m.nodes[i];
+    if (!node.responding && !node.down) {
+      m.node_timers[i] = std::max(node.silent_since, now) + Time{m.policy.slurmd_timeout};
+    }
+  }
+  for (const JobId id : lost) {
+    Job& job = *m.find(id);
+    job.allocation = {};
+    for (NodeState& node : m.nodes) node.jobs.erase(id);
+    m.effect(EndJob{id, job.attempt, job.nodes, "NODE FAILURE", true});
+    m.end_whole(job, Base::node_fail, "NodeDown", "NODE FAILURE", true, now);
+  }
+  for (auto& [id, job] : m.jobs) {
+    if (job.pending()) m.requeue_place(job, now);
+    m.arm(job);
+  }
+  ++m.version;
+}
+
+}  // namespace berth::job

@@ -1,0 +1,321 @@
+#include "job/memory.h"
+#include "job/launch.h"
+#include "job/record.h"
+#include "wire/step_ids.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::job {
+namespace {
+
+/// Priorities count down from here, so that who came first is first.
+constexpr std::uint32_t kFirstPriority = 4294901760U;
+
+}  // namespace
+
+State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
+    : cluster(std::move(cluster_in)), policy(std::move(policy_in)), next_id(policy.first_job_id) {
+  nodes.resize(cluster.nodes.size());
+  usage = std::make_unique<cluster::Usage>(cluster);
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) refresh_usable(i);
+}
+
+Job* State::Memory::find(JobId id) {
+  const auto at = jobs.find(id);
+  return at == jobs.end() ? nullptr : &at->second;
+}
+
+NodeState* State::Memory::find_node(std::string_view name) {
+  const auto index = cluster.find_node(name);
+  return index ? &nodes[*index] : nullptr;
+}
+
+void State::Memory::touch(const Job& job) {
+  dirty_jobs.insert(job.id);
+  changed_jobs.insert(job.id);
+  sync = true;
+  ++version;
+}
+
+void State::Memory::touch_node(cluster::NodeIndex index) {
+  dirty_nodes.insert(index);
+  sync = true;
+  ++version;
+}
+
+JobId State::Memory::take_id() {
+  for (;;) {
+    const JobId id = next_id;
+    next_id = next_id >= policy.max_job_id ? policy.first_job_id : next_id + 1;
+    dirty_next_id = true;
+    if (!jobs.contains(id) && !groups.contains(id)) return id;
+  }
+}
+
+std::string State::Memory::next_sluid(Time now) {
+  // Sorts by time: 9 base-32 digits of seconds, 4 of a counter, as Slurm's own look.
+  constexpr std::string_view kDigits = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+  std::string out = "s";
+  const auto put = [&](std::uint64_t value, int digits) {
+    for (int i = digits - 1; i >= 0; --i) out += kDigits[(value >> (5 * i)) & 31U];
+  };
+  put(static_cast<std::uint64_t>(now), 9);
+  put(sluids++, 4);
+  return out;
+}
+
+void State::Memory::add_to_group(const Job& job) {
+  if (job.array) groups[job.array->job_id].insert(job.id);
+  if (job.het) groups[job.het->leader].insert(job.id);
+}
+
+std::uint32_t State::Memory::natural_priority() {
+  return kFirstPriority - std::min(fifo++, kFirstPriority - 1);
+}
+
+void State::Memory::after_priority(std::uint32_t priority) {
+  if (priority == 0 || priority > kFirstPriority) return;
+  fifo = std::max(fifo, kFirstPriority - priority + 1);
+}
+
+std::uint32_t State::Memory::tier_of(const Job& job) const {
+  std::uint32_t tier = 0;
+  const auto look = [&](const std::string& name) {
+    const auto at = policy.partitions.find(name);
+    tier = std::max(tier, at == policy.partitions.end() ? 1U : at->second.priority_tier);
+  };
+  for (const std::string& name : job.what->request.partitions) look(name);
+  if (job.what->request.partitions.empty()) {
+    const cluster::Partition* standard = cluster.default_partition();
+    look(standard == nullptr ? std::string() : standard->name);
+  }
+  return tier;
+}
+
+void State::Memory::leave_queue(JobId id) {
+  const auto at = keys.find(id);
+  if (at == keys.end()) return;
+  queue.erase(at->second);
+  keys.erase(at);
+}
+
+void State::Memory::requeue_place(Job& job, Time now) {
+  leave_queue(job.id);
+  if (!job.pending()) return;
+  const auto depends = dependencies.find(job.id);
+  const Met met = depends == dependencies.end() ? Met::yes : depends->second.met();
+  if (job.held || job.priority == 0) {
+    if (job.reason != "JobHeldUser" && job.reason != "JobHeldAdmin" &&
+        job.reason != "job_requeued_in_held_state" && job.reason != "JobHoldMaxRequeue" &&
+        job.reason != "launch_failed_requeued_held") {
+      set_reason(job, job.held_by_admin ? "JobHeldAdmin" : "JobHeldUser");
+    }
+    return;
+  }
+  if (met == Met::never) {
+    set_reason(job, "DependencyNeverSatisfied");
+    return;
+  }
+  if (met == Met::no) {
+    set_reason(job, "Dependency");
+    return;
+  }
+  if (job.begin_time > now) {
+    set_reason(job, "BeginTime");
+    arm(job);
+    return;
+  }
+  if (job.het && job.het->offset > 0) return;  // the leader stands for all
+  if (job.eligible_time == 0) job.eligible_time = now;
+  const QueueKey key{tier_of(job), job.priority, job.submit_time, job.id};
+  queue.insert(key);
+  keys.emplace(job.id, key);
+  wake.arrived.push_back(job.id);
+}
+
+void State::Memory::disarm(JobId id) {
+  const auto at = timer_of.find(id);
+  if (at == timer_of.end()) return;
+  timers.erase({at->second, id});
+  timer_of.erase(at);
+}
+
+Time State::Memory::after_due(const Job& job) const {
+  const auto depends = dependencies.find(job.id);
+  if (depends == dependencies.end()) return 0;
+  Time due = 0;
+  for (const Clause& clause : depends->second.clauses) {
+    if (clause.met != Met::no || clause.minutes == 0) continue;
+    Time last = 0;
+    for (const JobId id : records_of(clause.job)) {
+      const Job& target = jobs.at(id);
+      if (target.start_time == 0 || target.base == Base::pending)
+        return due;  // told when it starts
+      last = std::max(last, target.start_time + Time{clause.minutes} * 60);
+    }
+    if (last > 0 && (due == 0 || last < due)) due = last;
+  }
+  return due;
+}
+
+void State::Memory::arm(const Job& job) {
+  disarm(job.id);
+  std::optional<Time> next;
+  const auto at = [&](Time when) {
+    if (when > 0 && (!next || when < *next)) next = when;
+  };
+  if (job.pending()) {
+    if (job.reason == "BeginTime" && !job.held && !keys.contains(job.id)) at(job.begin_time);
+    at(job.deadline);
+    at(after_due(job));
+  } else if (job.running && !ended(job.base) && job.base != Base::pending) {
+    if (job.base == Base::running) {
+      if (const auto limit = job.limit_at()) {
+        at(*limit + Time{policy.over_time_minutes} * 60);
+        if (job.what->warn_signal != 0 && !job.running->warned) {
+          at(*limit - Time{job.what->warn_seconds});
+        }
+      }
+      for (const auto& [id, step] : job.running->open_steps) {
+        if (step.limit_at && !step.ending) at(*step.limit_at);
+      }
+    }
+    at(job.deadline);
+  } else if (ended(job.base) && !job.flags.completing) {
+    at(job.end_time + Time{policy.min_job_age});
+  }
+  if (!next) return;
+  timers.insert({*next, job.id});
+  timer_of.emplace(job.id, *next);
+}
+
+void State::Memory::forget(JobId id) {
+  const auto at = jobs.find(id);
+  if (at == jobs.end()) return;
+  Job& job = at->second;
+  leave_queue(id);
+  disarm(id);
+  drop_dependency(id);
+  if (!job.token.empty()) tokens.erase(job.token);
+  for (const JobId group : {job.array_id(), job.het ? job.het->leader : id}) {
+    const auto members = groups.find(group);
+    if (members == groups.end()) continue;
+    members->second.erase(id);
+    if (members->second.empty()) groups.erase(members);
+  }
+  if (dirty_jobs.erase(id) > 0) last_records.push_back(to_record(cluster, job));
+  forgotten.push_back(id);
+  jobs.erase(at);
+  ++version;
+}
+
+void State::Memory::set_reason(Job& job, std::string_view reason, std::string text) {
+  if (job.reason == reason && job.reason_text == text) return;
+  const bool word_changed = job.reason != reason;
+  job.reason = reason;
+  job.reason_text = std::move(text);
+  changed_jobs.insert(job.id);
+  ++version;
+  if (word_changed && job.pending()) {
+    dirty_jobs.insert(job.id);  // not worth waiting for the disk
+    if (job.interactive) effect(TellWaiting{job.id});
+  }
+}
+
+void State::Memory::refresh_usable(cluster::NodeIndex index) {
+  cluster::Node& node = cluster.nodes[index];
+  const NodeState& state = nodes[index];
+  node.usable = state.usable();
+  node.state_reason = state.reason;
+  if (node.usable) wake_all();
+}
+
+void State::Memory::rebuild_usage() {
+  usage = std::make_unique<cluster::Usage>(cluster);
+  for (auto& [id, job] : jobs) {
+    if (job.running && !job.running->released) usage->take(job.allocation);
+  }
+  placeable.clear();
+  wake_all();
+}
+
+bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable) const {
+  for (const cluster::NodeShare& share : allocation.nodes) {
+    if (share.node >= cluster.nodes.size()) return false;
+    if (only_usable && !nodes[share.node].usable()) return false;
+    const cluster::NodeUsage& used = usage->at(share.node);
+    const cluster::Node& node = cluster.nodes[share.node];
+    if (used.closed || (allocation.whole_nodes && !used.idle())) return false;
+    if (used.cores.intersects(share.cores)) return false;
+    if (share.cores.any() && share.cores.last() >= node.cores()) return false;
+    if (cluster.settings.memory_is_consumed &&
+        used.memory_mb + share.memory_mb > node.usable_memory_mb()) {
+      return false;
+    }
+    for (const cluster::GresShare& taken : share.gres) {
+      const cluster::Gres* known = node.find_gres(taken.name);
+      if (known == nullptr || known->devices.size() != taken.units.size()) return false;
+      for (std::size_t g = 0; g < node.gres.size(); ++g) {
+        if (node.gres[g].name != taken.name) continue;
+        for (std::size_t d = 0; d < taken.units.size(); ++d) {
+          if (taken.units[d] == 0) continue;
+          if (used.gres[g][d] + taken.units[d] > node.gres[g].devices[d].units) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+bool State::Memory::licenses_free(const Job& job) const {
+  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+    const auto total = policy.licenses.find(name);
+    const auto used = licenses_used.find(name);
+    const std::uint64_t taken = used == licenses_used.end() ? 0 : used->second;
+    if (total == policy.licenses.end() || taken + count > total->second) return false;
+  }
+  return true;
+}
+
+void State::Memory::count_licenses(const Job& job, bool take) {
+  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+    std::uint64_t& used = licenses_used[name];
+    used = take ? used + count : used - std::min(used, count);
+  }
+}
+
+void State::Memory::open_batch_step(Job& job) {
+  if (!job.batch || (job.het && job.het->offset > 0) || job.nodes.empty()) return;
+  Step batch;
+  batch.id = wire::kBatchStep;
+  batch.name = "batch";
+  batch.start = job.start_time;
+  batch.nodes = {job.nodes.front()};
+  batch.open_nodes = {job.nodes.front()};
+  batch.task_nodes = batch.nodes;
+  batch.ntasks = 1;
+  batch.cpus = job.allocation.nodes.front().cpus;
+  batch.tres = tres_text(cluster, {{job.allocation.nodes.front()}, false}, false);
+  batch.submit_line = job.what->submit_line;
+  job.running->open_steps.emplace(batch.id, std::move(batch));
+}
+
+std::vector<JobId> State::Memory::records_of(JobId id) const {
+  const auto group = groups.find(id);
+  if (group != groups.end()) return {group->second.begin(), group->second.end()};
+  if (jobs.contains(id)) return {id};
+  return {};
+}
+
+std::vector<Job*> State::Memory::components_of(const Job& job) {
+  std::vector<Job*> out;
+  if (!job.het) return {find(job.id)};
+  for (const JobId id : records_of(job.het->leader)) {
+    if (Job* part = find(id)) out.push_back(part);
+  }
+  return out;
+}
+
+}  // namespace berth::job

@@ -1,0 +1,133 @@
+// What State remembers, and the small moves all transitions are made of. For this module alone.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "job/dependency.h"
+#include "job/state.h"
+#include "job/when.h"
+#include "request/parse.h"
+
+namespace berth::job {
+
+struct State::Memory {
+  Memory(cluster::Cluster cluster, Policy policy);
+
+  cluster::Cluster cluster;
+  Policy policy;
+  std::unique_ptr<cluster::Usage> usage;
+  std::map<JobId, Job> jobs;
+  std::vector<NodeState> nodes;  // by NodeIndex
+  std::set<QueueKey> queue;      // pending, not held, begin time and dependencies met
+  std::unordered_map<JobId, QueueKey> keys;
+  std::map<JobId, std::set<JobId>> groups;  // array id or het leader → records
+  std::unordered_map<std::string, JobId> tokens;
+  std::unordered_map<std::uint64_t, std::weak_ptr<const Submission>> interned;
+  std::unordered_map<std::uint64_t, bool>
+      placeable;  // by Submission::shape: not refused, config unchanged
+  std::map<std::string, std::uint64_t> licenses_used;
+  std::map<std::string, wire::PartitionRecord> partition_records;
+  std::set<std::pair<Time, JobId>> timers;
+  std::unordered_map<JobId, Time> timer_of;
+  std::map<JobId, Dependency> dependencies;        // of pending jobs
+  std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
+  std::set<JobId> singletons;                      // pending jobs with a singleton clause
+  std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
+  JobId next_id = 1;
+  std::uint32_t fifo = 0;
+  std::uint64_t sluids = 0;
+
+  std::set<JobId> dirty_jobs;
+  std::set<JobId> changed_jobs;  // for views
+  std::set<cluster::NodeIndex> dirty_nodes;
+  std::set<std::string> dirty_partitions;
+  std::vector<wire::StepRecord> dirty_steps;
+  std::vector<JobId> forgotten;
+  std::vector<wire::JobRecord> last_records;  // of jobs that were forgotten before they were stored
+  bool dirty_next_id = false;
+  bool sync = false;
+  std::vector<Effect> effects;
+  Wake wake;
+  std::uint64_t version = 0;
+
+  // memory.cpp: bookkeeping
+  Job* find(JobId id);
+  NodeState* find_node(std::string_view name);
+  void touch(const Job& job);  // store it, synced
+  void touch_node(cluster::NodeIndex index);
+  void effect(Effect effect) { effects.push_back(std::move(effect)); }
+  JobId take_id();
+  std::string next_sluid(Time now);
+  void add_to_group(const Job& job);
+  /// Puts a pending job into or out of the queue, as hold, begin time and dependencies say.
+  void requeue_place(Job& job, Time now);
+  void leave_queue(JobId id);
+  /// When the job next needs tick().
+  void arm(const Job& job);
+  void disarm(JobId id);
+  /// When an after:job+minutes is met, if all it names have started; 0 = not known.
+  [[nodiscard]] Time after_due(const Job& job) const;
+  void wake_all() { wake.everything = true; }
+  std::uint32_t natural_priority();
+  void after_priority(std::uint32_t priority);  // later ones come behind it
+  void open_batch_step(Job& job);
+  std::uint32_t tier_of(const Job& job) const;
+  void forget(JobId id);
+  void set_reason(Job& job, std::string_view reason, std::string text = {});
+  void refresh_usable(cluster::NodeIndex index);
+  void rebuild_usage();
+  [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
+  void count_licenses(const Job& job, bool take);
+  [[nodiscard]] bool licenses_free(const Job& job) const;
+  [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
+  [[nodiscard]] std::vector<Job*> components_of(const Job& job);
+
+  // submission.cpp
+  Result<std::vector<std::shared_ptr<const Submission>>> read(
+      const wire::Asked& asked, const std::vector<std::string>& overrides, const Caller& caller,
+      std::vector<Message>& warnings);
+  std::shared_ptr<const Submission> intern(Submission submission);
+  /// The element `task` of an array as a job of its own; the last one left keeps the record.
+  Job& split(Job& rest, std::uint32_t task);
+
+  // depend.cpp
+  Result<void> set_dependency(Job& job, std::string_view text, bool check, Time now);
+  void evaluate(Job& job, Time now);
+  void dependents_of(const Job& changed, Time now);
+  void drop_dependency(JobId id);
+
+  // end.cpp
+  void end(Job& job, Base base, std::string reason, std::string cause, bool at_once, Time now);
+  void end_whole(Job& job, Base base, const std::string& reason, const std::string& cause,
+                 bool at_once, Time now);
+  void end_pending(Job& job, Base base, Time now);
+  void all_gone(Job& job, Time now);
+  void back_to_queue(Job& job, Time now);
+  void fail_on_node(Job& job, const std::string& node, Time now);
+  void set_exit(Job& job, std::int32_t status);
+
+  // steps.cpp, step_create.cpp
+  void retry_waiting(Job& job, Time now);
+  /// True when it was answered for good (granted or refused).
+  bool try_step(Job& job, WaitingStep& waiting, Time now);
+  void close_step(Job& job, Step& step, Time now);
+  void store_step(const Job& job, const Step& step, std::string_view state, Time end);
+  void drop_steps(Job& job);
+};
+
+/// What request::parse reads besides words.
+request::Surroundings surroundings_of(const wire::Asked& asked, const State::Memory& memory,
+                                      const Caller& caller, bool inside_job);
+/// The job of that id when the caller may act on it.
+Result<Job*> own_job(Job* job, const Caller& caller);
+/// "NonZeroExitCode", "RaisedSignal:9(Killed)" or "None" for a wait(2) status.
+std::string exit_reason(std::int32_t status);
+/// "gpu:2,foo" → counts by name.
+std::map<std::string, std::uint64_t> license_counts(std::string_view text);
+
+}  // namespace berth::job

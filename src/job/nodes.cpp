@@ -1,0 +1,278 @@
+// What nodes say and what is done to them: registration, silence, drain, down, resume.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/memory.h"
+#include "text/words.h"
+
+namespace berth::job {
+namespace {
+
+/// Why a node that registers is not what slurm.conf says; "" = it is.
+std::string shortfall(const cluster::Node& node, const wire::NodeReport& report) {
+  if (report.memory_mb() > 0 && report.memory_mb() < node.memory_mb) {
+    return fmt::format("Low RealMemory (reported:{} < 100.00% of configured:{})",
+                       report.memory_mb(), node.memory_mb);
+  }
+  const std::uint64_t cpus = std::uint64_t{report.sockets()} * report.cores_per_socket() *
+                             std::max(report.threads_per_core(), 1U);
+  if (cpus > 0 && cpus < node.cpus()) return "Low CPUs";
+  const std::uint64_t cores = std::uint64_t{report.sockets()} * report.cores_per_socket();
+  if (cores > 0 && cores < node.cores()) return "Low socket*core count";
+  if (report.tmp_disk_mb() < node.tmp_disk_mb) return "Low TmpDisk";
+  for (const cluster::Gres& gres : node.gres) {
+    std::uint64_t found = 0;
+    for (const wire::GresFound& one : report.gres()) {
+      if (one.name() == gres.name) found += one.count();
+    }
+    if (found < gres.total()) {
+      return fmt::format("gres/{} count reported lower than configured ({} < {})", gres.name, found,
+                         gres.total());
+    }
+  }
+  return {};
+}
+
+void give_reason(NodeState& node, std::string reason, std::uint32_t uid, Time now) {
+  node.reason = std::move(reason);
+  node.reason_uid = uid;
+  node.reason_time = now;
+}
+
+void clear_reason(NodeState& node) {
+  give_reason(node, "", 0, 0);
+}
+
+/// Jobs that should be on the node against those that it has.
+void compare_jobs(State::Memory& m, cluster::NodeIndex index, const wire::NodeReport& report,
+                  Time now) {
+  const std::string& name = report.name();
+  std::map<JobId, const wire::HeldJob*> held;
+  for (const wire::HeldJob& one : report.jobs()) held[one.job_id()] = &one;
+  const std::set<JobId> ours = m.nodes[index].jobs;
+  for (const JobId id : ours) {
+    Job* job = m.find(id);
+    if (job == nullptr || !job->running) continue;
+    const auto at = held.find(id);
+    const bool knows = at != held.end() && at->second->attempt() == job->attempt;
+    if (job->flags.completing) {
+      if (!knows) {
+        // It has nothing of the job (any more).
+        job->running->not_gone.erase(name);
+        m.nodes[index].completing.erase(id);
+        if (job->running->not_gone.empty()) m.all_gone(*job, now);
+      } else {
+        m.effect(EndJob{id, job->attempt, {name}, job->end_cause, false});
+      }
+      continue;
+    }
+    if (knows) {
+      if (job->running->not_begun.contains(name)) m.effect(BeginJob{id, {name}});
+      continue;
+    }
+    if (job->running->not_begun.contains(name)) {
+      m.effect(BeginJob{id, {name}});
+    } else {
+      m.effect(Log{fmt::format("{} has lost job {}", name, id)});
+      m.fail_on_node(*job, name, now);
+    }
+  }
+  for (const auto& [id, one] : held) {
+    const Job* job = m.find(id);
+    const bool here = job != nullptr && job->running && job->attempt == one->attempt() &&
+                      std::ranges::find(job->nodes, name) != job->nodes.end();
+    if (!here) m.effect(EndJob{id, one->attempt(), {name}, "", true});
+  }
+}
+
+/// Steps that were seen to run there and do not any more.
+void compare_steps(State::Memory& m, State& state, cluster::NodeIndex index,
+                   const wire::NodeReport& report, Time now) {
+  std::set<std::pair<JobId, std::uint32_t>> alive;
+  for (const wire::RunningStep& one : report.steps()) {
+    wire::StepSpec spec;
+    if (!spec.ParseFromString(one.spec())) continue;
+    alive.emplace(spec.job_id(), spec.step_id());
+    state.step_started(spec, report.name(), now);
+  }
+  const std::set<JobId> ours = m.nodes[index].jobs;
+  for (const JobId id : ours) {
+    Job* job = m.find(id);
+    if (job == nullptr || !job->running) continue;
+    std::vector<std::uint32_t> lost;
+    for (const auto& [step_id, step] : job->running->open_steps) {
+      if (step.started_nodes.contains(report.name()) && step.open_nodes.contains(report.name()) &&
+          !alive.contains({id, step_id})) {
+        lost.push_back(step_id);
+      }
+    }
+    for (const std::uint32_t step_id : lost) {
+      wire::StepEnded ended_message;
+      ended_message.set_node(report.name());
+      ended_message.set_job_id(id);
+      ended_message.set_attempt(job->attempt);
+      ended_message.set_step_id(step_id);
+      ended_message.set_system_failure(true);
+      ended_message.set_ended(now);
+      state.step_ended(ended_message, now);
+    }
+  }
+}
+
+}  // namespace
+
+Result<void> State::register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
+                                  Time now) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(report.name());
+  if (!index) {
+    return fail(Code::invalid_node_name, fmt::format("{} is not in slurm.conf", report.name()));
+  }
+  NodeState& node = m.nodes[*index];
+  const bool rebooted = node.boot_time > 0 && report.boot_time() > node.boot_time + 60;
+  node.registered = node.responding = true;
+  node.unknown_since_start = false;
+  node.silent_since = 0;
+  m.node_timers.erase(*index);
+  node.boot_time = report.boot_time();
+  node.agent_started = agent.started();
+  node.arch = report.arch();
+  node.os = report.os();
+  node.host = report.host();
+  node.version = agent.version();
+  node.address = agent.address();
+  node.address.set_node(report.name());
+  const std::string less = m.policy.config_overrides || agent.emulated()
+                               ? ""
+                               : shortfall(m.cluster.nodes[*index], report);
+  if (!less.empty()) {
+    if (!node.invalid) give_reason(node, less, 0, now);
+    node.invalid = true;
+  } else if (node.invalid) {
+    node.invalid = false;
+    if (!node.drain && !node.down && !node.fail) clear_reason(node);
+  }
+  if (node.down && less.empty()) {
+    const bool silent = node.reason == "Not responding";
+    const bool back =
+        m.policy.return_to_service == 2 || (m.policy.return_to_service == 1 && silent);
+    if (back) {
+      node.down = false;
+      if (!node.drain && !node.fail) clear_reason(node);
+    }
+  }
+  if (rebooted && !node.down && m.policy.return_to_service != 2 && !agent.emulated()) {
+    node.down = true;
+    give_reason(node, "Node unexpectedly rebooted", 0, now);
+  }
+  m.refresh_usable(*index);
+  m.touch_node(*index);
+  if (node.down) {
+    const std::set<JobId> here = node.jobs;
+    for (const JobId id : here) {
+      if (Job* job = m.find(id); job != nullptr && rebooted)
+        m.fail_on_node(*job, report.name(), now);
+    }
+  }
+  compare_jobs(m, *index, report, now);
+  compare_steps(m, *this, *index, report, now);
+  return {};
+}
+
+void State::node_beat(std::string_view name, double load, std::uint32_t free_memory_mb) {
+  NodeState* node = m_->find_node(name);
+  if (node == nullptr) return;
+  node->load = load;
+  if (free_memory_mb > 0) node->free_memory_mb = free_memory_mb;
+}
+
+void State::node_lost(std::string_view name, Time now) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(name);
+  if (!index || !m.nodes[*index].responding) return;
+  NodeState& node = m.nodes[*index];
+  node.responding = false;
+  node.silent_since = now;
+  if (!node.down) m.node_timers[*index] = now + Time{m.policy.slurmd_timeout};
+  m.refresh_usable(*index);
+  ++m.version;
+}
+
+void State::node_trouble(std::string_view name, const std::string& reason, Time now) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(name);
+  if (!index) return;
+  NodeState& node = m.nodes[*index];
+  if (!node.drain) give_reason(node, reason, 0, now);
+  node.drain = true;
+  m.refresh_usable(*index);
+  m.touch_node(*index);
+}
+
+Result<void> State::change_node(std::string_view name, const NodeChange& change, Time now) {
+  Memory& m = *m_;
+  if (!change.caller.privileged) return pass(job_error(JobFault::not_yours));
+  const auto index = m.cluster.find_node(name);
+  if (!index) return fail(Code::invalid_node_name, "Invalid node name specified");
+  NodeState& node = m.nodes[*index];
+  const std::string state = change.state.value_or("");
+  const bool needs_reason = state == "DRAIN" || state == "DOWN" || state == "FAIL";
+  if (needs_reason && node.reason.empty() && change.reason.value_or("").empty()) {
+    return fail(Code::bad_value, "You must specify a reason when DOWNING a node. Request denied");
+  }
+  if (change.reason) give_reason(node, *change.reason, change.caller.uid, now);
+  if (change.comment) node.comment = *change.comment;
+  if (change.extra) node.extra = *change.extra;
+  bool hardware = false;
+  if (change.weight) {
+    node.weight = change.weight;
+    m.cluster.nodes[*index].weight = *change.weight;
+    hardware = true;
+  }
+  if (change.features) {
+    node.features = change.features;
+    auto& features = m.cluster.nodes[*index].features;
+    features.clear();
+    for (const std::string_view one : text::split(*change.features, ',')) {
+      if (!one.empty()) features.emplace_back(one);
+    }
+    hardware = true;
+  }
+  bool failed = false;
+  if (state == "DRAIN") {
+    node.drain = true;
+  } else if (state == "FAIL") {
+    node.fail = true;
+  } else if (state == "DOWN") {
+    failed = !node.down;
+    node.down = true;
+    m.node_timers.erase(*index);
+  } else if (state == "RESUME" || state == "IDLE" || state == "UNDRAIN") {
+    node.drain = false;
+    if (state != "UNDRAIN") node.down = node.fail = false;
+    if (!node.down && !node.fail && !node.invalid) clear_reason(node);
+  } else if (state == "NORESP") {
+    node.responding = false;
+  } else if (!state.empty()) {
+    return fail(Code::bad_value, "Invalid node state specified");
+  }
+  if (hardware) m.rebuild_usage();
+  m.refresh_usable(*index);
+  m.touch_node(*index);
+  if (failed) {
+    const std::set<JobId> here = node.jobs;
+    const std::string node_name(name);
+    for (const JobId id : here) {
+      Job* job = m.find(id);
+      if (job == nullptr) continue;
+      if (node.responding && job->running) {  // it can still be told
+        m.effect(EndJob{id, job->attempt, {node_name}, "NODE FAILURE", true});
+      }
+      m.fail_on_node(*job, node_name, now);
+    }
+  }
+  return {};
+}
+
+}  // namespace berth::job

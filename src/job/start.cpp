@@ -1,0 +1,127 @@
+// A pending job gets its allocation.
+#include <algorithm>
+
+#include "job/memory.h"
+
+namespace berth::job {
+namespace {
+
+std::size_t running_elements(const State::Memory& m, const Job& rest) {
+  std::size_t count = 0;
+  const auto group = m.groups.find(rest.array->job_id);
+  if (group == m.groups.end()) return 0;
+  for (const JobId id : group->second) {
+    const auto at = m.jobs.find(id);
+    if (at != m.jobs.end() && at->second.running) ++count;
+  }
+  return count;
+}
+
+place::JobFacts facts_of(const Job& job, const place::JobPlan& plan) {
+  place::JobFacts facts;
+  facts.id = job.id;
+  facts.name = job.what->job_name;
+  facts.request = job.what->request;
+  facts.counts = plan.counts;
+  facts.allocation = plan.allocation;
+  facts.partition = plan.partition;
+  facts.time_limit_minutes = plan.time_limit_minutes;
+  facts.memory = plan.memory;
+  return facts;
+}
+
+void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backfilled, Time now) {
+  m.leave_queue(job.id);
+  m.drop_dependency(job.id);
+  m.usage->take(plan.allocation);
+  m.count_licenses(job, true);
+  job.running = std::make_unique<Running>(facts_of(job, plan));
+  job.allocation = plan.allocation;
+  job.partition = plan.partition;
+  if (!job.time_limit_decided) {
+    job.time_limit_minutes = plan.time_limit_minutes;
+    job.time_limit_decided = true;
+  }
+  job.running->facts.time_limit_minutes = job.time_limit_minutes;
+  job.nodes.clear();
+  for (const cluster::NodeShare& share : plan.allocation.nodes) {
+    job.nodes.push_back(m.cluster.nodes[share.node].name);
+    NodeState& node = m.nodes[share.node];
+    node.jobs.insert(job.id);
+    node.last_busy = now;
+  }
+  job.running->node_names = job.nodes;
+  job.running->not_begun = {job.nodes.begin(), job.nodes.end()};
+  job.base = Base::running;
+  job.flags = {};
+  job.flags.configuring = true;
+  job.reason = "None";
+  job.reason_text.clear();
+  job.dependency.clear();
+  ++job.attempt;
+  job.start_time = now;
+  job.end_time = 0;
+  job.exit_status = 0;
+  job.derived_exit_status = 0;
+  job.ended_by.reset();
+  job.next_step = 0;
+  job.seconds_suspended = 0;
+  job.backfilled = backfilled;
+  job.planned_start = 0;
+  job.planned_nodes.clear();
+  job.last_evaluation = now;
+  m.open_batch_step(job);
+  m.arm(job);
+  m.touch(job);
+  m.effect(BeginJob{job.id, job.nodes});
+}
+
+}  // namespace
+
+bool State::eligible(const Job& job, Time now, std::string& reason) const {
+  const Memory& m = *m_;
+  if (!job.pending()) return false;
+  if (!m.keys.contains(job.id)) {
+    reason = job.reason;
+    return false;
+  }
+  if (job.begin_time > now) {
+    reason = "BeginTime";
+    return false;
+  }
+  if (job.is_array_rest() && job.array->throttle > 0 &&
+      running_elements(m, job) >= job.array->throttle) {
+    reason = "JobArrayTaskLimit";
+    return false;
+  }
+  if (!m.licenses_free(job)) {
+    reason = "Licenses";
+    return false;
+  }
+  return true;
+}
+
+bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backfilled, Time now) {
+  Memory& m = *m_;
+  Job* job = m.find(id);
+  if (job == nullptr || !job->pending()) return false;
+  std::vector<Job*> parts = m.components_of(*job);
+  if (plans.size() != parts.size()) return false;
+  for (const place::JobPlan& plan : plans) {
+    if (plan.verdict != place::Verdict::now || !m.fits(plan.allocation)) return false;
+  }
+  if (job->is_array_rest()) {
+    const auto task = static_cast<std::uint32_t>(job->array->rest.next());
+    Job& element = m.split(*job, task);
+    allocate(m, element, plans.front(), backfilled, now);
+    m.dependents_of(element, now);
+    return true;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    allocate(m, *parts[i], plans[i], backfilled, now);
+    m.dependents_of(*parts[i], now);
+  }
+  return true;
+}
+
+}  // namespace berth::job

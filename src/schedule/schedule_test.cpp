@@ -1,0 +1,129 @@
+#include "schedule/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include "job/state_test_fixture.h"
+
+namespace berth::schedule {
+namespace {
+
+using job::JobId;
+using job::testing::Controller;
+using job::testing::kAlice;
+using job::testing::kStart;
+
+TEST(Schedule, StartsInOrderOfArrival) {
+  Controller c;
+  Scheduler scheduler;
+  const JobId a = c.submit("-w gpu1 --exclusive -t 10");
+  const JobId b = c.submit("-w gpu1 --exclusive -t 10");
+  EXPECT_EQ(scheduler.run(c.state, c.now).started, 1U);
+  EXPECT_EQ(c.shown(a), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.shown(b), "PENDING Resources");
+  c.begun(a);
+  c.runs_to_the_end(a);
+  EXPECT_EQ(scheduler.run(c.state, c.now).started, 1U);
+}
+
+TEST(Schedule, BackfillNeverDelaysTheFirst) {
+  Controller c;
+  Scheduler scheduler;
+  const JobId busy = c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId first = c.submit("-w gpu[1-2] --exclusive -N2 -t 60");
+  const JobId long_one = c.submit("-w gpu2 --exclusive -t 61");
+  const JobId short_one = c.submit("-w gpu2 --exclusive -t 59");
+  const JobId elsewhere = c.submit("-w gpu3 --exclusive -t 1000");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(busy), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.shown(first), "PENDING Resources");
+  EXPECT_EQ(c.at(first).planned_start, kStart + 3600);
+  EXPECT_EQ(c.at(first).planned_nodes, "gpu[1-2]");
+  EXPECT_EQ(c.shown(long_one), "PENDING Priority");
+  EXPECT_EQ(c.shown(short_one), "RUNNING+CONFIGURING None");
+  EXPECT_TRUE(c.at(short_one).backfilled);
+  EXPECT_EQ(c.shown(elsewhere), "RUNNING+CONFIGURING None");
+}
+
+TEST(Schedule, AJobBesideTheReservationStarts) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --gpus=4 --mem=1G -n1 -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId first = c.submit("-w gpu1 --gpus=4 --mem=1G -n1 -t 60");
+  const JobId small = c.submit("-w gpu1 --mem=1G -n1 -t 600");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(first), "PENDING Resources");
+  EXPECT_EQ(c.shown(small), "RUNNING+CONFIGURING None") << "it takes nothing the first one needs";
+}
+
+TEST(Schedule, ASubmissionLooksAtTheNewJobAlone) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("--exclusive -N8 -t 60");
+  scheduler.run(c.state, c.now);
+  for (int i = 0; i < 50; ++i) c.submit("-n1 --mem=1G -t 100");
+  scheduler.run(c.state, c.now);
+  c.submit("-n1 --mem=1G -t 100");
+  const Figures figures = scheduler.run(c.state, c.now);
+  EXPECT_EQ(figures.examined, 1U);
+  EXPECT_EQ(figures.placed, 0U) << "the same shape did not fit before";
+  EXPECT_FALSE(scheduler.run(c.state, c.now).backfill);
+}
+
+TEST(Schedule, AHigherPriorityOvertakes) {
+  Controller c;
+  Scheduler scheduler;
+  const JobId busy = c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId first = c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId second = c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  ASSERT_TRUE(c.state.top(second, kAlice, c.now));
+  c.begun(busy);
+  c.runs_to_the_end(busy);
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(second), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.shown(first), "PENDING Resources");
+}
+
+TEST(Schedule, AnArrayStartsAsManyElementsAsFit) {
+  Controller c;
+  Scheduler scheduler;
+  const JobId id = c.submit("--array=1-10 --exclusive -t 60");
+  EXPECT_EQ(scheduler.run(c.state, c.now).started, 8U);
+  EXPECT_EQ(c.at(id).shown(), "1_[9-10]");
+  EXPECT_EQ(c.shown(id), "PENDING Resources");
+}
+
+TEST(Schedule, ComponentsStartTogetherOrNotAtAll) {
+  Controller c;
+  Scheduler scheduler;
+  const JobId busy = c.submit("-w gpu2 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId het = c.submit("-w gpu1 --exclusive : -w gpu2 --exclusive");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(het).base, job::Base::pending);
+  EXPECT_TRUE(c.state.usage().at(*c.state.cluster().find_node("gpu1")).idle());
+  c.begun(busy);
+  c.runs_to_the_end(busy);
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(het).base, job::Base::running);
+  EXPECT_EQ(c.at(het + 1).base, job::Base::running);
+}
+
+TEST(Schedule, NothingStartsOnNodesThatAreNotThere) {
+  Controller c;
+  Scheduler scheduler;
+  c.state.node_lost("gpu1", c.now);
+  const JobId id = c.submit("-w gpu1 --mem=1G");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(id).base, job::Base::pending);
+  c.up("gpu1");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(id).base, job::Base::running);
+}
+
+}  // namespace
+}  // namespace berth::schedule
