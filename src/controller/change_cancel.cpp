@@ -8,6 +8,7 @@
 
 #include "controller/change_results.h"
 #include "text/number.h"
+#include "wire/job_names.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -91,11 +92,11 @@ void cancel_named(wire::Results& results, job::State& state, const wire::JobName
   }
   if (name.has_step()) {
     if (records.empty()) {
-      return add_failure(results, shown(name), job::job_error(job::JobFault::no_such_job));
+      return add_failure(results, wire::shown(name), job::job_error(job::JobFault::no_such_job));
     }
     for (const job::JobId id : records) {
       if (auto done = state.cancel_step(id, name.step(), how, now); !done) {
-        add_failure(results, shown(name), done.error());
+        add_failure(results, wire::shown(name), done.error());
       } else {
         add_done(results);
       }
@@ -103,7 +104,7 @@ void cancel_named(wire::Results& results, job::State& state, const wire::JobName
     return;
   }
   if (auto done = state.cancel_named(name, how, now); !done) {
-    add_failure(results, shown(name), done.error());
+    add_failure(results, wire::shown(name), done.error());
   } else {
     results.set_done(results.done() + static_cast<std::uint32_t>(done->size()));
   }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "controller/change_results.h"
+#include "wire/job_names.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -86,18 +87,18 @@ wire::Results act_on_jobs(job::State& state, const Caller& caller, const wire::A
   for (const wire::JobName& name : ask.jobs()) {
     const std::vector<job::JobId> known = state.named(name);
     if (known.empty()) {
-      add_failure(results, shown(name), job::job_error(job::JobFault::no_such_job));
+      add_failure(results, wire::shown(name), job::job_error(job::JobFault::no_such_job));
       continue;
     }
     // Elements are split off only for who may act on them.
     const job::Job* first = state.find(known.front());
     if (first != nullptr && !may_touch(caller, first->uid)) {
-      add_failure(results, shown(name), job::job_error(job::JobFault::not_yours));
+      add_failure(results, wire::shown(name), job::job_error(job::JobFault::not_yours));
       continue;
     }
     auto records = state.pick(name, now);
     if (!records) {
-      add_failure(results, shown(name), records.error());
+      add_failure(results, wire::shown(name), records.error());
     } else {
       apply(*records);
     }

@@ -1,29 +1,7 @@
 // What change_results.h promises.
 #include "controller/change_results.h"
 
-#include <fmt/format.h>
-
-#include "wire/step_ids.h"
-
 namespace berth::controller {
-
-std::string shown(const wire::JobName& name) {
-  std::string text = std::to_string(name.id());
-  if (name.has_array_task()) text += fmt::format("_{}", name.array_task());
-  if (!name.array_set().empty()) text += fmt::format("_[{}]", name.array_set());
-  if (name.has_het_offset()) text += fmt::format("+{}", name.het_offset());
-  if (!name.has_step()) return text;
-  switch (name.step()) {
-    case wire::kBatchStep:
-      return text + ".batch";
-    case wire::kExternStep:
-      return text + ".extern";
-    case wire::kInteractiveStep:
-      return text + ".interactive";
-    default:
-      return fmt::format("{}.{}", text, name.step());
-  }
-}
 
 bool is_fault(const Error& error, job::JobFault fault) {
   return error.what() == job::fault_text(fault);

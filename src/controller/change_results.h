@@ -10,9 +10,6 @@
 
 namespace berth::controller {
 
-/// "12", "12_3", "12_[3-5]", "12+1", "12.0", "12.batch".
-std::string shown(const wire::JobName& name);
-
 /// The code of a refusal, with another user's job told apart.
 std::string_view code_of(const Error& error);
 bool is_fault(const Error& error, job::JobFault fault);

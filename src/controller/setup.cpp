@@ -42,6 +42,8 @@ std::vector<std::string> names_in(const conf::Maybe<std::string>& list) {
   return names;
 }
 
+}  // namespace
+
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules) {
   job::PartitionPolicy policy;
   if (rules.priority_tier) policy.priority_tier = rules.priority_tier->value;
@@ -55,6 +57,8 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules) {
   policy.deny_accounts = names_in(rules.deny_accounts);
   return policy;
 }
+
+namespace {
 
 /// "matlab:10,ansys": how many there are of each.
 std::map<std::string, std::uint64_t> licenses_in(std::string_view text) {

@@ -27,6 +27,9 @@ struct Setup {
   [[nodiscard]] const conf::DaemonKeys& keys() const { return config.slurm.daemon; }
 };
 
+/// What policy reads of a PartitionName line.
+job::PartitionPolicy partition_policy(const conf::PartitionRules& rules);
+
 /// Reads the file and the gres.conf and cgroup.conf beside it.
 Result<Setup> read_setup(const std::string& conf, bool emulated);
 

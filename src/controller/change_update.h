@@ -1,0 +1,42 @@
+// scontrol update, create, delete: of jobs, steps, nodes and partitions.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "controller/caller.h"
+#include "controller/setup.h"
+#include "controller/users.h"
+#include "job/state.h"
+#include "wire/info.pb.h"
+
+namespace berth::controller {
+
+/// What a change needs beside the state.
+struct ChangeContext {
+  const Setup& setup;
+  Users& users;
+  /// What a job was submitted with, by Job::asked_blob.
+  std::function<std::optional<wire::Asked>(std::uint64_t)> fetch;
+};
+
+wire::Done change(job::State& state, const Caller& caller, const wire::Change& ask,
+                  const ChangeContext& context, job::Time now);
+
+// The parts of it, one for each kind of thing. The keys still hold the one that selects.
+Result<void> change_job(job::State& state, const Caller& caller, const wire::Change& ask,
+                        const ChangeContext& context, job::Time now);
+Result<void> change_step(job::State& state, const Caller& caller, const wire::Change& ask,
+                         job::Time now);
+Result<void> change_node(job::State& state, const Caller& caller, const wire::Change& ask,
+                         job::Time now);
+Result<void> change_partition(job::State& state, const Caller& caller, const wire::Change& ask,
+                              const ChangeContext& context, job::Time now);
+
+/// "jobid" for JobId, Job, …: whether `word` is the key or the beginning of it of at least
+/// `letters` letters; case does not matter.
+bool is_key(std::string_view word, std::string_view key, std::size_t letters);
+/// The value of the key that selects; "" when there is none.
+std::string selected(const wire::Change& ask, std::string_view key, std::size_t letters);
+
+}  // namespace berth::controller
