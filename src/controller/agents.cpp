@@ -18,6 +18,15 @@ std::optional<Peer> Agents::serving(std::string_view node) const {
   return found->second;
 }
 
+bool Agents::served_elsewhere(std::string_view node, Peer peer,
+                              const wire::NodeAddress& address) const {
+  const auto other = serving(node);
+  if (!other || *other == peer) return false;
+  const wire::NodeAddress& known = find(*other)->address;
+  return known.unix_path() != address.unix_path() || known.host() != address.host() ||
+         known.port() != address.port();
+}
+
 void Agents::serve(Peer peer, const std::string& node) {
   const auto [entry, added] = by_node_.try_emplace(node, peer);
   if (!added && entry->second != peer) {

@@ -31,6 +31,10 @@ class Agents {
   Agent& arrived(Peer peer, const wire::RegisterNodes& message, Moment now);
   /// Who serves the node now; nullopt when nobody does.
   [[nodiscard]] std::optional<Peer> serving(std::string_view node) const;
+  /// Another agent serves the node. One at the same address is the same agent, which comes back
+  /// before its old connection was seen to be dead.
+  [[nodiscard]] bool served_elsewhere(std::string_view node, Peer peer,
+                                      const wire::NodeAddress& address) const;
   /// The node is served by this connection from now on.
   void serve(Peer peer, const std::string& node);
   /// True when this connection may speak for the node.

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <ctime>
 
-#include "controller/interim.h"
+#include "controller/change_conf.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -69,7 +69,6 @@ Result<void> Engine::load() {
   for (const auto& [id, job] : state_->jobs()) {
     if (job.interactive && !job.detached && !job::ended(job.base)) owners_.await_owner(id, until);
   }
-  publish();
   return {};
 }
 
@@ -98,9 +97,10 @@ Result<void> Engine::read_store(job::Time now) {
         return std::move(*asked);
       },
       now);
+  scheduler_ = std::make_unique<schedule::Scheduler>();
   state_ = std::move(state);
-  all_changed_ = true;
-  stale_ = true;
+  all_changed_ = all_jobs_changed_ = true;
+  stale_ = stale_jobs_ = true;
   return {};
 }
 
@@ -144,10 +144,11 @@ void Engine::reread() {
   arrived_.notify_one();
 }
 
-void Engine::refresh() {
-  if (!stale_) return;
+void Engine::refresh(bool with_jobs) {
+  if (!stale_ && !(with_jobs && stale_jobs_)) return;
   std::unique_lock lock(mutex_);
   const std::uint64_t wanted = ++refresh_wanted_;
+  refresh_jobs_ |= with_jobs;
   arrived_.notify_one();
   published_.wait(lock, [&] { return stopping_ || refresh_done_ >= wanted; });
 }
@@ -182,12 +183,15 @@ void Engine::work() {
     if (!events.empty() || Steady::now() >= next) take_turn(std::move(events));
     if (stopping) return;
     std::uint64_t wanted = 0;
+    bool with_jobs = false;
     {
       const std::lock_guard lock(mutex_);
       wanted = refresh_wanted_;
+      with_jobs = std::exchange(refresh_jobs_, false);
     }
     if (wanted > refresh_done_) {
       publish();
+      if (with_jobs) publish_jobs();
       const std::lock_guard lock(mutex_);
       refresh_done_ = wanted;
       published_.notify_all();
@@ -208,7 +212,7 @@ void Engine::take_turn(std::vector<Event> events) {
   if (!held_steps_.empty()) try_held_steps(turn.now);
   if (!degraded_) {
     const Moment start = Steady::now();
-    const schedule::Figures seen = schedule::run(*state_, turn.now, setup_.schedule);
+    const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
     figures_.count_cycle(seen, since(start), turn.now);
   }
   finish(turn);
@@ -381,7 +385,8 @@ void Engine::cannot_store(Turn& turn, store::Batch batch, Effects effects, const
 }
 
 void Engine::flush() {
-  if (!changed_jobs_.empty() || !changed_nodes_.empty() || all_changed_) stale_ = true;
+  if (!changed_nodes_.empty() || all_changed_) stale_ = true;
+  if (!changed_jobs_.empty() || all_jobs_changed_) stale_jobs_ = true;
   parts_.front.act(outbox_.take());
 }
 

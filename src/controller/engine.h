@@ -69,8 +69,10 @@ class Engine {
   // Any thread:
   void request(Request request);
   void closed(Peer peer);
-  void reread();   // SIGHUP
-  void refresh();  // returns when what was acknowledged up to now is published
+  void reread();  // SIGHUP
+  /// Returns when what was acknowledged up to now is published. Jobs are many: only who shows them
+  /// asks for them.
+  void refresh(bool with_jobs);
 
  private:
   using Effects = std::vector<job::Effect>;
@@ -111,6 +113,7 @@ class Engine {
   [[nodiscard]] std::chrono::steady_clock::time_point next_moment() const;
   void note_changes(const store::Batch& batch, const std::vector<job::JobId>& forgotten);
   void publish();
+  void publish_jobs();
   [[nodiscard]] Error store_error() const;
 
   // requests.cpp: what clients ask for
@@ -185,6 +188,7 @@ class Engine {
   store::Store store_;
   Setup setup_;
   std::unique_ptr<job::State> state_;
+  std::unique_ptr<schedule::Scheduler> scheduler_;  // of that state
   Tickets tickets_;
   Agents agents_;
   Owners owners_;
@@ -210,7 +214,9 @@ class Engine {
   // What readers have not seen yet
   std::set<job::JobId> changed_jobs_;
   std::set<std::string> changed_nodes_;
-  bool all_changed_ = true;
+  bool all_jobs_changed_ = true;
+  bool all_changed_ = true;  // nodes, partitions, configuration
+  std::atomic<bool> stale_jobs_{true};
   std::atomic<bool> stale_{true};
 
   std::mutex mutex_;
@@ -219,6 +225,7 @@ class Engine {
   std::vector<Event> events_;         // guarded by mutex_
   std::uint64_t refresh_wanted_ = 0;  // guarded by mutex_
   std::uint64_t refresh_done_ = 0;    // guarded by mutex_
+  bool refresh_jobs_ = false;         // guarded by mutex_
   bool stopping_ = false;             // guarded by mutex_
   std::thread thread_;
 };

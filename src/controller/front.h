@@ -62,7 +62,7 @@ class Front {
   /// one of this peer may come.
   struct Act {
     Peer peer = 0;
-    std::string bytes;
+    std::string bytes = {};
     bool answered = false;
     bool close = false;
     bool keep = false;   // it is silent for long and matters; tell when it closes

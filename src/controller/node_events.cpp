@@ -44,13 +44,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     Result<void> done;
     if (outdated) {
       done = fail(Code::io, "the controller's state is an old copy");
-    } else if (const auto other = agents_.serving(report.name());
-               other && *other != request.peer &&
-               agents_.address_of(report.name()).SerializeAsString() != [&] {
-                 wire::NodeAddress address = message->address();
-                 address.set_node(report.name());
-                 return address.SerializeAsString();
-               }()) {
+    } else if (agents_.served_elsewhere(report.name(), request.peer, message->address())) {
       done = fail(Code::conflict, fmt::format("node {} is served by another agent", report.name()));
     } else {
       done = state_->register_node(report, *message, turn.now);

@@ -171,7 +171,9 @@ void Reader::work() {
       if (stopping_) return;
       requests.swap(requests_);
     }
-    refresh_();  // once for all that came in the meantime
+    // Once for all that came in the meantime.
+    refresh_(std::ranges::any_of(
+        requests, [](const Request& request) { return request.kind == wire::Kind::ListJobs; }));
     for (const Request& request : requests) answer(request);
   }
 }

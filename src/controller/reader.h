@@ -22,7 +22,7 @@ namespace berth::controller {
 class Reader {
  public:
   /// Makes the picture show all that was acknowledged up to now; may wait for the state thread.
-  using Refresh = std::function<void()>;
+  using Refresh = std::function<void(bool with_jobs)>;
 
   Reader(Front& front, const Published& published, Users& users, Log& log, Refresh refresh,
          std::string state_directory);

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "controller/change_cancel.h"
+#include "controller/change_conf.h"
 #include "controller/change_jobs.h"
+#include "controller/change_update.h"
 #include "controller/engine.h"
-#include "controller/interim.h"
+#include "controller/info_diagnose.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -37,6 +39,17 @@ std::optional<std::uint32_t> as_number(const std::string& text) {
     return std::nullopt;
   }
   return static_cast<std::uint32_t>(std::stoul(text));
+}
+
+/// Advice is about what is configured: a node that is drained today says nothing about a script.
+std::shared_ptr<const cluster::Cluster> with_all_nodes(const cluster::Cluster& now,
+                                                       const cluster::Cluster& configured) {
+  auto copy = std::make_shared<cluster::Cluster>(now);
+  for (cluster::Node& node : copy->nodes) {
+    const auto known = configured.find_node(node.name);
+    node.usable = !known || configured.nodes[*known].usable;
+  }
+  return copy;
 }
 
 /// Who the job is for: the caller, or the user that an administrator names.
@@ -415,6 +428,11 @@ void Engine::change(Turn& turn, const Request& request) {
                               }};
   answer_when_stored(turn, request.peer,
                      controller::change(*state_, request.caller, *ask, context, turn.now));
+  if (ask->what() == "node" || ask->what() == "partition") {
+    all_changed_ = true;
+    advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
+    adviser_.forget();
+  }
 }
 
 void Engine::diagnose(Turn& turn, const Request& request) {
@@ -446,7 +464,7 @@ Result<void> Engine::read_setup_again(job::Time now) {
   adviser_.forget();
   state_->reconfigure(std::move(cluster), std::move(policy), now);
   setup_ = std::move(*setup);
-  all_changed_ = true;
+  all_changed_ = all_jobs_changed_ = true;
   return {};
 }
 

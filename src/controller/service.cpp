@@ -88,7 +88,8 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .shut = std::move(options.shut)});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
   s.reader_ = std::make_unique<Reader>(
-      s.front_, s.published_, s.users_, log, [&s] { s.engine_->refresh(); }, options.state);
+      s.front_, s.published_, s.users_, log,
+      [&s](bool with_jobs) { s.engine_->refresh(with_jobs); }, options.state);
   s.engine_->start();
   const std::string path = net::controller_socket(options.run);
   if (auto done = s.front_.listen_unix(path, ::geteuid() == 0 ? 0777 : 0700); !done) {

@@ -6,7 +6,9 @@
 
 #include "base/version.h"
 #include "controller/engine.h"
-#include "controller/interim.h"
+#include "controller/info_config.h"
+#include "controller/info_job.h"
+#include "controller/info_node.h"
 
 namespace berth::controller {
 namespace {
@@ -15,8 +17,7 @@ Bytes bytes_of(const google::protobuf::MessageLite& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
 
-std::shared_ptr<const JobView> view_of(const job::State& state, const job::Job& job, Users& users,
-                                       job::Time now) {
+std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job, job::Time now) {
   auto view = std::make_shared<JobView>();
   view->id = job.id;
   view->array_id = job.array_id();
@@ -30,7 +31,7 @@ std::shared_ptr<const JobView> view_of(const job::State& state, const job::Job& 
     view->array_task = job.array->task;
     if (!job.array->task) view->rest = std::make_shared<const Bits>(job.array->rest);
   }
-  wire::JobInfo info = job_info(state, job, users, now);
+  wire::JobInfo info = job_info(site, job, now);
   if (info.detail_size() > 0) {
     wire::JobInfo detail;
     detail.mutable_detail()->Swap(info.mutable_detail());
@@ -39,7 +40,7 @@ std::shared_ptr<const JobView> view_of(const job::State& state, const job::Job& 
   view->info = bytes_of(info);
   if (job.running) {
     for (const auto& [id, step] : job.running->open_steps) {
-      view->steps.push_back(bytes_of(step_info(state, job, step, users)));
+      view->steps.push_back(bytes_of(step_info(site, job, step)));
     }
   }
   return view;
@@ -47,37 +48,59 @@ std::shared_ptr<const JobView> view_of(const job::State& state, const job::Job& 
 
 }  // namespace
 
-void Engine::publish() {
-  if (changed_jobs_.empty() && changed_nodes_.empty() && !all_changed_) {
-    stale_ = false;
-    return;
-  }
+void Engine::publish_jobs() {
   const job::Time now = std::time(nullptr);
-  const bool all = std::exchange(all_changed_, false);
-  const cluster::Cluster& cluster = state_->cluster();
+  const InfoSite site{state_->cluster(), setup_.keys().accounting_tres, users_};
+  const bool all = std::exchange(all_jobs_changed_, false);
   // All is made before the lock is taken: readers wait for the exchange alone.
   std::map<job::JobId, std::shared_ptr<const JobView>> jobs;
   if (all) {
-    for (const auto& [id, job] : state_->jobs()) jobs[id] = view_of(*state_, job, users_, now);
+    for (const auto& [id, job] : state_->jobs())
+      jobs.emplace_hint(jobs.end(), id, view_of(site, job, now));
   } else {
     for (const job::JobId id : changed_jobs_) {
       const job::Job* job = state_->find(id);
-      jobs[id] = job == nullptr ? nullptr : view_of(*state_, *job, users_, now);
+      jobs.emplace_hint(jobs.end(), id, job == nullptr ? nullptr : view_of(site, *job, now));
     }
   }
+  parts_.published.change([&](Picture& picture) {
+    if (all) {
+      picture.jobs.swap(jobs);
+    } else {
+      for (auto& [id, view] : jobs) {
+        if (view) {
+          picture.jobs[id].swap(view);
+        } else {
+          picture.jobs.erase(id);
+        }
+      }
+    }
+    picture.private_jobs = setup_.private_jobs;
+    picture.last_backfill = figures_.pass_last_at;
+  });
+  changed_jobs_.clear();
+  stale_jobs_ = false;
+}
+
+void Engine::publish() {
+  const cluster::Cluster& cluster = state_->cluster();
+  const InfoSite site{cluster, setup_.keys().accounting_tres, users_};
+  const bool all = std::exchange(all_changed_, false);
   std::map<std::string, Bytes> nodes;
   std::uint32_t up = 0;
   for (cluster::NodeIndex i = 0; i < cluster.nodes.size(); ++i) {
     const std::string& name = cluster.nodes[i].name;
     if (state_->node(i).responding && !state_->node(i).down) ++up;
-    if (all || changed_nodes_.contains(name))
-      nodes[name] = bytes_of(node_info(*state_, i, users_, now));
+    if (all || changed_nodes_.contains(name)) nodes[name] = bytes_of(node_info(site, *state_, i));
   }
   std::vector<std::pair<std::string, Bytes>> partitions;
+  std::string config;
   if (all) {
     for (const cluster::Partition& partition : cluster.partitions) {
-      partitions.emplace_back(partition.name, bytes_of(partition_info(*state_, partition, setup_)));
+      partitions.emplace_back(partition.name,
+                              bytes_of(partition_info(site, *state_, partition, setup_)));
     }
+    config = config_reply(setup_, parts_.host, users_, figures_.started).SerializeAsString();
   }
   wire::Pong pong;
   pong.set_host(parts_.host);
@@ -89,33 +112,20 @@ void Engine::publish() {
   pong.set_version(std::string(kBerthVersion));
   pong.set_pid(static_cast<std::uint32_t>(::getpid()));
   for (const std::string& limit : agents_.limits()) pong.add_limits(limit);
-  std::string config;
-  if (all) config = config_reply(setup_, parts_.host).SerializeAsString();
 
   parts_.published.change([&](Picture& picture) {
     if (all) {
-      picture.jobs = std::move(jobs);
       picture.nodes = std::move(nodes);
       picture.partitions = std::move(partitions);
       picture.node_order.clear();
       for (const cluster::Node& node : cluster.nodes) picture.node_order.push_back(node.name);
       picture.cluster_name = state_->policy().cluster_name;
-      picture.private_jobs = setup_.private_jobs;
       picture.config = std::move(config);
     } else {
-      for (auto& [id, view] : jobs) {
-        if (view) {
-          picture.jobs[id] = std::move(view);
-        } else {
-          picture.jobs.erase(id);
-        }
-      }
       for (auto& [name, bytes] : nodes) picture.nodes[name] = std::move(bytes);
     }
-    picture.last_backfill = figures_.pass_last_at;
     picture.pong = std::move(pong);
   });
-  changed_jobs_.clear();
   changed_nodes_.clear();
   stale_ = false;
 }
