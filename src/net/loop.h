@@ -67,9 +67,8 @@ class Loop {
   void unwatch(int fd);
 
   /// Blocks the signal for this thread (call before threads are made) and calls fn for each
-  /// delivery.
+  /// delivery. Children inherit the block: who spawns resets their mask.
   void on_signal(int signal, Callback fn);
-  /// The signals taken by on_signal are blocked in children too unless they reset their mask.
 
   /// Memory that reads of all connections share; valid within one callback.
   std::vector<char>& scratch() { return scratch_; }
