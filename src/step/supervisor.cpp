@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "step/receive_file.h"
 #include "step/spool.h"
 
 namespace berth::step {
@@ -227,6 +228,10 @@ int supervise(int agent_fd, int client_fd) {
     if (!agent->open() || (::poll(&waiting, 1, -1) < 0 && errno != EINTR) || !agent->read()) {
       return 1;  // the agent died before it said what to do: nothing was started
     }
+  }
+  if (frame->kind == wire::Kind::PutFile) {
+    const auto file = wire::decode<wire::PutFile>(frame->payload);
+    return file ? receive_file(*file, std::move(agent), client_fd) : 1;
   }
   if (frame->kind != wire::Kind::Supervise) return 1;
   auto order = wire::decode<wire::Supervise>(frame->payload);

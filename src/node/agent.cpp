@@ -1,0 +1,306 @@
+// What agent.h promises.
+#include "node/agent.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <ctime>
+
+#include "base/version.h"
+#include "net/paths.h"
+#include "node/scripts.h"
+#include "step/container.h"
+#include "wire/step_ids.h"
+
+namespace berth::node {
+
+Result<std::unique_ptr<Agent>> Agent::open(net::Loop& loop, Log& log, Inventory inventory,
+                                           Place place) {
+  if (::mkdir(place.spool.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail(Code::io, fmt::format("{}: {}", place.spool, std::strerror(errno)));
+  }
+  auto fence = Fence::open(place.spool + "/begun.log", this_boot_id());
+  if (!fence) return pass(std::move(fence.error()));
+  std::unique_ptr<Agent> agent(
+      new Agent(loop, log, std::move(inventory), std::move(place), **fence));
+  agent->fence_ = std::move(*fence);
+  return agent;
+}
+
+Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence& fence)
+    : loop_(loop),
+      log_(log),
+      inventory_(std::move(inventory)),
+      place_(std::move(place)),
+      children_(loop),
+      crash_(step::CrashPoints::from_environment()),
+      here_{.loop = loop,
+            .log = log,
+            .children = children_,
+            .fence = fence,
+            .cgroups = cgroups_,
+            .crash = crash_,
+            .spool = place_.spool,
+            .supervisor = place_.supervisor,
+            .emulated = place_.emulated,
+            .open_files = place_.open_files,
+            .machine = place_.emulated ? nullptr : &inventory_.machine,
+            .config = {}},
+      uplink_(loop, log,
+              {.registration = [this] { return registration(); },
+               .registered = [this](const wire::Registered& m) { registered(m); },
+               .frame = [this](const wire::Frame& frame) { take(frame); },
+               .trusted =
+                   [this](uid_t uid) {
+                     return uid == 0 || uid == ::geteuid() || uid == place_.slurm_uid;
+                   },
+               .where = [this] { return controller(); }}),
+      steps_(here_, {.started =
+                         [this](const NodeStep& at, const std::string& spec) {
+                           wire::StepStarted message;
+                           message.set_spec(spec);
+                           message.set_node(at.node);
+                           uplink_.send(message);
+                         },
+                     .ended =
+                         [this](const NodeStep& at, const wire::StepEnded& ended) {
+                           uplink_.send(ended);
+                           jobs_.step_ended(at);
+                         }}),
+      jobs_(here_, steps_,
+            {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
+             .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
+             .changed = [this](const NodeJob& at) { gate_.job_changed(at); }}),
+      gate_(here_, steps_, jobs_,
+            [this](const std::string& node) {
+              const auto found = keys_.find(node);
+              return found == keys_.end() ? std::string() : found->second;
+            }),
+      started_(std::time(nullptr)) {
+  std::string why_not;
+  cgroups_ = Cgroups::find(place_.spool, why_not);
+  if (!cgroups_.usable()) {
+    limits_.push_back(fmt::format(
+        "processes are kept together by parentage only ({}): one that is orphaned when its "
+        "supervisor is killed is found by its environment",
+        why_not));
+  }
+  if (::geteuid() != 0) {
+    limits_.push_back("without root only jobs of the user who started it can run");
+  }
+  limits_.push_back("memory and devices of a job are counted, not fenced");
+  if (place_.emulated) limits_.push_back("CPU masks are computed and exported, not set");
+}
+
+Result<void> Agent::start() {
+  const auto epoch = step::read_file(place_.spool + "/epoch");
+  if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
+  adopt();
+  const mode_t mode = ::geteuid() == 0 ? 0777 : 0700;
+  const auto socket = net::Address::unix_socket(net::node_socket(place_.run));
+  if (auto done = gate_.listen(socket, mode); !done) return done;
+  by_tcp_ = !controller().is_unix() && !place_.emulated;
+  if (by_tcp_) {
+    if (auto done = gate_.listen(place_.tcp_listen, mode); !done) return done;
+  }
+  uplink_.dial();
+  return {};
+}
+
+net::Address Agent::controller() const {
+  const std::string path = net::controller_socket(place_.run);
+  if (place_.tcp_controller.host.empty() || ::access(path.c_str(), F_OK) == 0) {
+    return net::Address::unix_socket(path);
+  }
+  return place_.tcp_controller;
+}
+
+void Agent::adopt() {
+  for (const wire::NodeReport& node : inventory_.nodes) {
+    const std::vector<StepKey> unstarted = steps_.adopt(node.name());
+    jobs_.adopt(node.name(), unstarted);
+  }
+  for (const Begun& begun : fence_->lost()) {
+    const bool ours = std::ranges::any_of(
+        inventory_.nodes, [&](const auto& node) { return node.name() == begun.node; });
+    if (!ours) continue;
+    if (begun.step) {
+      steps_.lost_with_the_machine({begun.node, {begun.job, begun.attempt, *begun.step}});
+    }
+    jobs_.lost_with_the_machine({begun.node, begun.job, begun.attempt});
+  }
+  clear_leftover_cgroups();
+}
+
+/// Cgroups of steps nobody knows: their directory was removed, the kernel was slow.
+void Agent::clear_leftover_cgroups() {
+  bool left = false;
+  for (const std::string& name : cgroups_.names()) {
+    // node.job.attempt.step; a node's name may hold dots too.
+    const std::size_t step_dot = name.rfind('.');
+    const std::size_t attempt_dot =
+        step_dot == std::string::npos ? step_dot : name.rfind('.', step_dot - 1);
+    const std::size_t job_dot =
+        attempt_dot == std::string::npos ? attempt_dot : name.rfind('.', attempt_dot - 1);
+    if (job_dot == std::string::npos) continue;
+    const auto key = step::read_directory_name("step" + name.substr(job_dot));
+    if (key && steps_.known({name.substr(0, job_dot), *key})) continue;
+    left |= !step::clear_cgroup(cgroups_.path_of(name));
+  }
+  if (left) loop_.after(std::chrono::milliseconds(200), [this] { clear_leftover_cgroups(); });
+}
+
+wire::RegisterNodes Agent::registration() const {
+  wire::RegisterNodes message;
+  for (const wire::NodeReport& node : inventory_.nodes) {
+    wire::NodeReport& report = *message.add_nodes();
+    report = node;
+    for (std::string& spec : steps_.specs(node.name())) {
+      report.add_steps()->set_spec(std::move(spec));
+    }
+    for (const wire::HeldJob& held : jobs_.held(node.name())) *report.add_jobs() = held;
+  }
+  wire::NodeAddress& address = *message.mutable_address();
+  if (by_tcp_) {
+    address.set_host(inventory_.machine.host);
+    address.set_port(place_.tcp_listen.port);
+  } else {
+    address.set_unix_path(net::node_socket(place_.run));
+  }
+  message.set_version(std::string(kBerthVersion));
+  message.set_epoch(epoch_);
+  message.set_emulated(place_.emulated);
+  message.set_started(started_);
+  for (const std::string& limit : limits_) message.add_limits(limit);
+  return message;
+}
+
+void Agent::see_epoch(std::uint64_t epoch) {
+  if (epoch <= epoch_) return;
+  epoch_ = epoch;
+  if (!step::write_file(place_.spool + "/epoch", std::to_string(epoch), 0600, true)) {
+    log_.error("{}/epoch: {}", place_.spool, std::strerror(errno));
+  }
+}
+
+void Agent::registered(const wire::Registered& message) {
+  see_epoch(message.epoch());
+  here_.config = message.config();
+  std::size_t accepted = 0;
+  for (const wire::NodeVerdict& verdict : message.nodes()) {
+    if (verdict.has_refusal()) {
+      keys_.erase(verdict.name());
+      const std::string why = verdict.refusal().lines_size() > 0 ? verdict.refusal().lines(0).text()
+                                                                 : verdict.refusal().code();
+      log_.error("node {} was not accepted: {}", verdict.name(), why);
+      continue;
+    }
+    keys_[verdict.name()] = verdict.key();
+    ++accepted;
+  }
+  log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
+  for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
+  jobs_.repeat();
+  gate_.keys_changed();
+  check_health();
+}
+
+void Agent::check_health() {
+  loop_.cancel(health_timer_);
+  if (here_.config.health_check_program().empty() || here_.config.health_check_seconds() == 0) {
+    return;
+  }
+  const auto every = std::chrono::seconds(here_.config.health_check_seconds());
+  health_timer_ = loop_.after(every, [this] { check_health(); });
+  ScriptRun run;
+  run.programs = {here_.config.health_check_program()};
+  run.environment = script_environment({}, inventory_.nodes.front().name(), "health_check");
+  run.limit = std::chrono::seconds(60);
+  run_scripts(loop_, children_, std::move(run), [this](const std::string& trouble) {
+    if (!trouble.empty()) log_.error("health check: {}", trouble);
+  });
+}
+
+void Agent::take(const wire::Frame& frame) {
+  const auto read = [&]<class M>(M*) { return wire::decode<M>(frame.payload); };
+  switch (frame.kind) {
+    case wire::Kind::BeginJob:
+      if (const auto m = read(static_cast<wire::BeginJob*>(nullptr))) begin(*m);
+      return;
+    case wire::Kind::EndJob:
+      if (const auto m = read(static_cast<wire::EndJob*>(nullptr))) jobs_.end(*m);
+      return;
+    case wire::Kind::EndStep:
+      if (const auto m = read(static_cast<wire::EndStep*>(nullptr))) end_step(*m);
+      return;
+    case wire::Kind::SignalStep:
+      if (const auto m = read(static_cast<wire::SignalStep*>(nullptr))) signal(*m);
+      return;
+    case wire::Kind::SuspendJob:
+      if (const auto m = read(static_cast<wire::SuspendJob*>(nullptr))) suspend(*m);
+      return;
+    case wire::Kind::Forget:
+      if (const auto m = read(static_cast<wire::Forget*>(nullptr))) {
+        if (m->has_step_id()) {
+          steps_.forget({m->node(), {m->job_id(), m->attempt(), m->step_id()}});
+        } else {
+          jobs_.forget({m->node(), m->job_id(), m->attempt()});
+        }
+      }
+      return;
+    default:
+      return;
+  }
+}
+
+void Agent::begin(const wire::BeginJob& message) {
+  if (message.epoch() < epoch_) {
+    log_.error("BeginJob of job {} from an older controller (epoch {}, seen {}) is ignored",
+               message.job_id(), message.epoch(), epoch_);
+    return;
+  }
+  see_epoch(message.epoch());
+  jobs_.begin(message);
+}
+
+void Agent::end_step(const wire::EndStep& message) {
+  const NodeStep at{message.node(), {message.job_id(), message.attempt(), message.step_id()}};
+  if (const wire::StepEnded* ended = steps_.ended(at)) return uplink_.send(*ended);
+  if (steps_.known(at)) return steps_.end(at, message.cause(), message.now());
+  steps_.refuse(at);
+  wire::StepEnded never;
+  never.set_node(at.node);
+  never.set_job_id(at.key.job);
+  never.set_attempt(at.key.attempt);
+  never.set_step_id(at.key.step);
+  never.set_system_failure(true);
+  never.set_ended(std::time(nullptr));
+  uplink_.send(never);
+}
+
+void Agent::signal(const wire::SignalStep& message) {
+  for (const NodeStep& at : steps_.running(message.node(), message.job_id(), message.attempt())) {
+    const bool batch = at.key.step == wire::kBatchStep;
+    if (message.has_step_id() && message.step_id() != at.key.step) continue;
+    if (!message.has_step_id()) {
+      const bool wanted =
+          batch ? message.batch() || message.full() || message.batch_only() : !message.batch_only();
+      if (!wanted) continue;
+    }
+    steps_.signal(at, message.signal(), batch && !message.full());
+  }
+}
+
+void Agent::suspend(const wire::SuspendJob& message) {
+  for (const NodeStep& at : steps_.running(message.node(), message.job_id(), message.attempt())) {
+    steps_.signal(at, message.resume() ? SIGCONT : SIGSTOP, false);
+  }
+}
+
+}  // namespace berth::node

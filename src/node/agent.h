@@ -1,0 +1,77 @@
+// The node agent: one connection to the controller, one socket for clients, jobs and steps of one
+// node or of many pretended ones.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/loop.h"
+#include "net/pid_file.h"
+#include "node/gate.h"
+#include "node/inventory.h"
+#include "node/jobs.h"
+#include "node/options.h"
+#include "node/steps.h"
+#include "node/uplink.h"
+
+namespace berth::node {
+
+/// Runs until SIGTERM. Supervisors go on without it.
+Result<void> run_agent(const Options& options);
+
+class Agent {
+ public:
+  struct Place {
+    std::string run;
+    std::string spool;
+    std::string supervisor;
+    bool emulated = false;
+    uid_t slurm_uid = 0;
+    net::Address tcp_controller;  // when there is no socket in `run`
+    net::Address tcp_listen;
+    std::uint64_t open_files = 0;
+  };
+  static Result<std::unique_ptr<Agent>> open(net::Loop& loop, Log& log, Inventory inventory,
+                                             Place place);
+  /// Takes up what an earlier agent left, then serves.
+  Result<void> start();
+
+ private:
+  Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence& fence);
+  void adopt();
+  void clear_leftover_cgroups();
+  wire::RegisterNodes registration() const;
+  void registered(const wire::Registered& message);
+  void take(const wire::Frame& frame);
+  void signal(const wire::SignalStep& message);
+  void end_step(const wire::EndStep& message);
+  void suspend(const wire::SuspendJob& message);
+  void begin(const wire::BeginJob& message);
+  [[nodiscard]] net::Address controller() const;
+  void see_epoch(std::uint64_t epoch);
+  void check_health();
+
+  net::Loop& loop_;
+  Log& log_;
+  Inventory inventory_;
+  Place place_;
+  std::vector<std::string> limits_;
+  std::unique_ptr<Fence> fence_;
+  Cgroups cgroups_;
+  Children children_;
+  step::CrashPoints crash_;
+  Surroundings here_;
+  Uplink uplink_;
+  Steps steps_;
+  Jobs jobs_;
+  Gate gate_;
+  std::map<std::string, std::string> keys_;
+  std::uint64_t epoch_ = 0;
+  std::int64_t started_ = 0;
+  net::TimerId health_timer_ = net::TimerId::none;
+  bool by_tcp_ = false;
+};
+
+}  // namespace berth::node

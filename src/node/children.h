@@ -1,0 +1,43 @@
+// Processes the agent starts: supervisors, prologs. Started without copying the agent's memory,
+// reaped by one handler.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "net/loop.h"
+
+namespace berth::node {
+
+class Children {
+ public:
+  using Exited = std::move_only_function<void(int status)>;  // wait(2) form
+
+  /// Takes SIGCHLD of the loop and makes this process a subreaper: what a dead supervisor leaves
+  /// behind comes here.
+  explicit Children(net::Loop& loop);
+
+  struct Plan {
+    std::string program;
+    std::vector<std::string> argv;         // without argv[0]
+    std::vector<std::string> environment;  // all of it, "NAME=value"
+    std::vector<int> descriptors;          // become 3, 4, …; -1 = left out
+    std::string directory = "/";
+  };
+  /// In a process group of its own, standard streams on /dev/null, no blocked signals.
+  Result<pid_t> start(const Plan& plan, Exited exited);
+  /// Its end is of no interest any more.
+  void ignore(pid_t pid);
+
+ private:
+  void reap();
+  net::Loop& loop_;
+  std::map<pid_t, Exited> waiting_;
+};
+
+}  // namespace berth::node

@@ -1,0 +1,61 @@
+// Clients that come to this node: srun with a launch, sattach, sbcast. They show a ticket of the
+// controller; nobody is asked.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "auth/munge.h"
+#include "net/connection.h"
+#include "net/listener.h"
+#include "node/jobs.h"
+#include "node/steps.h"
+
+namespace berth::node {
+
+class Gate {
+ public:
+  /// The key of a node, "" when it has none (yet).
+  using KeyOf = std::function<std::string(const std::string& node)>;
+
+  Gate(Surroundings& here, Steps& steps, Jobs& jobs, KeyOf key_of)
+      : here_(here), steps_(steps), jobs_(jobs), key_of_(std::move(key_of)) {}
+
+  Result<void> listen(const net::Address& address, mode_t mode);
+  /// Launches that wait for this job are looked at again.
+  void job_changed(const NodeJob& at);
+  /// Keys have come: all that wait are looked at again.
+  void keys_changed();
+
+ private:
+  struct Waiting {
+    std::shared_ptr<net::Connection> connection;
+    wire::Launch launch;
+    uid_t uid = 0;
+    net::TimerId timer = net::TimerId::none;
+  };
+  using WaitingList = std::list<Waiting>;
+
+  void accept(std::shared_ptr<net::Connection> connection);
+  void greet(net::Connection& connection, const wire::Frame& frame);
+  void take(net::Connection& connection, const wire::Frame& frame, uid_t uid);
+  void launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message, uid_t uid);
+  void attach(net::Connection& connection, const wire::Attach& message, uid_t uid);
+  void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
+  /// Starts it, refuses it, or leaves it waiting; true when it is settled.
+  bool settle(Waiting& waiting, bool last_chance);
+  void look_again();
+
+  Surroundings& here_;
+  Steps& steps_;
+  Jobs& jobs_;
+  KeyOf key_of_;
+  std::vector<std::unique_ptr<net::Listener>> listeners_;
+  std::unique_ptr<auth::HelloChecker> hellos_;
+  WaitingList waiting_;
+};
+
+}  // namespace berth::node

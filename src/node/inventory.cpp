@@ -1,0 +1,109 @@
+// What inventory.h promises.
+#include "node/inventory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "site/site.h"
+#include "text/hostlist.h"
+
+namespace berth::node {
+namespace {
+
+/// The file named by -f takes the place of slurm.conf whatever it is called.
+class ConfSource : public conf::DirectorySource {
+ public:
+  explicit ConfSource(const std::filesystem::path& file)
+      : DirectorySource(file.parent_path()), file_(file.filename()) {}
+  Result<std::optional<std::string>> read(std::string_view name) const override {
+    return DirectorySource::read(name == "slurm.conf" ? std::string_view(file_) : name);
+  }
+
+ private:
+  std::string file_;
+};
+
+wire::NodeReport report_of(const device::Machine& machine, std::string name) {
+  wire::NodeReport report;
+  report.set_name(std::move(name));
+  report.set_sockets(machine.sockets);
+  report.set_cores_per_socket(machine.cores_per_socket);
+  report.set_threads_per_core(machine.threads_per_core);
+  report.set_memory_mb(machine.memory_mb);
+  report.set_tmp_disk_mb(machine.tmp_disk_mb);
+  report.set_boot_time(machine.boot_time);
+  report.set_arch(machine.arch);
+  report.set_os(machine.os);
+  report.set_host(machine.host);
+  return report;
+}
+
+void add_gres(wire::NodeReport& report, const std::string& name, const std::string& type,
+              std::uint64_t count) {
+  wire::GresFound& found = *report.add_gres();
+  found.set_name(name);
+  found.set_type(type);
+  found.set_count(count);
+}
+
+wire::NodeReport real_report(const device::Machine& machine, std::string name) {
+  wire::NodeReport report = report_of(machine, std::move(name));
+  std::map<std::string, std::uint64_t> gpus;
+  for (const device::Gpu& gpu : machine.gpus) ++gpus[gpu.type];
+  for (const auto& [type, count] : gpus) add_gres(report, "gpu", type, count);
+  return report;
+}
+
+wire::NodeReport pretended_report(const cluster::Node& node, const device::Machine& host) {
+  device::Machine machine = device::pretended(node);
+  wire::NodeReport report = report_of(machine, node.name);
+  if (report.boot_time() == 0) report.set_boot_time(host.boot_time);
+  if (report.arch().empty()) report.set_arch(host.arch);
+  if (report.os().empty()) report.set_os(host.os);
+  if (report.host().empty()) report.set_host(node.name);
+  for (const cluster::Gres& gres : node.gres) {
+    std::map<std::string, std::uint64_t> types;
+    for (const cluster::Device& device : gres.devices) types[device.type] += device.units;
+    for (const auto& [type, count] : types) add_gres(report, gres.name, type, count);
+  }
+  return report;
+}
+
+}  // namespace
+
+Result<Inventory> take_inventory(const Options& options) {
+  const ConfSource source{std::filesystem::path(options.conf)};
+  auto config = conf::read_config(source);
+  if (!config) return pass(std::move(config.error()));
+  Inventory inventory;
+  inventory.keys = config->slurm.daemon;
+  inventory.machine = device::this_machine();
+  if (!options.emulate) {
+    const std::string name = options.name.empty() ? inventory.machine.host : options.name;
+    inventory.nodes.push_back(real_report(inventory.machine, name));
+    return inventory;
+  }
+  auto site = site::from_config(*config);
+  if (!site) return pass(std::move(site.error()));
+  std::vector<std::string> wanted;
+  if (!options.nodes.empty()) {
+    auto names = text::expand_hostlist(options.nodes);
+    if (!names) return pass(std::move(names.error()));
+    wanted = std::move(*names);
+  }
+  for (const cluster::Node& node : site->cluster.nodes) {
+    if (!wanted.empty() && std::ranges::find(wanted, node.name) == wanted.end()) continue;
+    inventory.nodes.push_back(pretended_report(node, inventory.machine));
+    std::erase(wanted, node.name);
+  }
+  if (!wanted.empty()) {
+    return fail(Code::invalid_node_name,
+                fmt::format("{} is not a node of {}", wanted.front(), options.conf));
+  }
+  return inventory;
+}
+
+}  // namespace berth::node

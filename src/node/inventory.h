@@ -1,0 +1,24 @@
+// What the nodes of this agent have, and what the agent needs of slurm.conf.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "conf/config.h"
+#include "device/machine.h"
+#include "node/options.h"
+#include "wire/agent.pb.h"
+
+namespace berth::node {
+
+struct Inventory {
+  std::vector<wire::NodeReport> nodes;  // without steps and jobs
+  device::Machine machine;              // this one; the CPU numbers of a real node
+  conf::DaemonKeys keys;
+};
+
+/// --emulate: the nodes of slurm.conf. Else: this machine.
+Result<Inventory> take_inventory(const Options& options);
+
+}  // namespace berth::node

@@ -1,0 +1,82 @@
+// The jobs of this agent's nodes, from BeginJob to the confirmed JobGone.
+//
+//   BeginJob ─ record ─ prolog ─▶ ready (JobBegun, batch step) ─ EndJob ─▶ steps ended ─ epilog ─▶
+//   gone (JobGone, again after each reconnect) ─ Forget ─▶ nothing
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "node/steps.h"
+#include "wire/agent.pb.h"
+
+namespace berth::node {
+
+struct NodeJob {
+  std::string node;
+  std::uint32_t job = 0;
+  std::uint32_t attempt = 0;
+  friend auto operator<=>(const NodeJob&, const NodeJob&) = default;
+};
+
+class Jobs {
+ public:
+  struct Tell {
+    std::function<void(const wire::JobBegun&)> begun;
+    std::function<void(const wire::JobGone&)> gone;
+    /// The answer to "may a step of this job start now?" may have changed.
+    std::function<void(const NodeJob&)> changed;
+  };
+  enum class Readiness { unknown, beginning, ready, over };
+
+  Jobs(Surroundings& here, Steps& steps, Tell tell)
+      : here_(here), steps_(steps), tell_(std::move(tell)) {}
+
+  /// Reads the records of a node. Jobs whose batch step never started are dropped: the controller
+  /// will begin them again.
+  void adopt(const std::string& node, const std::vector<StepKey>& unstarted);
+  void lost_with_the_machine(const NodeJob& at);
+
+  void begin(const wire::BeginJob& message);
+  void end(const wire::EndJob& message);
+  void forget(const NodeJob& at);
+  /// A step of the job has ended.
+  void step_ended(const NodeStep& at);
+
+  [[nodiscard]] Readiness readiness(const NodeJob& at) const;
+  [[nodiscard]] std::vector<wire::HeldJob> held(const std::string& node) const;
+  /// What the controller may have missed: JobBegun of ready jobs, JobGone of those that are gone.
+  void repeat();
+
+ private:
+  enum class Phase { storing, prolog, ready, failed, ending, epilog, gone };
+  struct Job {
+    NodeJob at;
+    wire::BeginJob begin;
+    wire::JobBegun begun;
+    wire::EndJob end;
+    wire::JobGone gone;
+    Phase phase = Phase::storing;
+    bool ending = false;
+    std::function<void()> stop_script;
+  };
+
+  Job* find(const NodeJob& at);
+  [[nodiscard]] std::string file_of(const NodeJob& at, const char* what) const;
+  void run_prolog(Job& job);
+  void prolog_done(const NodeJob& at, const std::string& trouble);
+  void start_batch(Job& job);
+  void tell_begun(Job& job, const Error* refusal, bool prolog_failed);
+  void advance_end(Job& job);
+  void epilog_done(const NodeJob& at, const std::string& trouble);
+  void drop_files(const NodeJob& at);
+
+  Surroundings& here_;
+  Steps& steps_;
+  Tell tell_;
+  std::map<NodeJob, Job> jobs_;
+};
+
+}  // namespace berth::node

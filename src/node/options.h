@@ -1,0 +1,43 @@
+// berthd's command line.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::node {
+
+struct Options {
+  std::string conf;   // slurm.conf
+  std::string spool;  // "" = SlurmdSpoolDir
+  std::string run;    // "" = by net/paths.h
+  std::string log;    // "" = SlurmdLogFile, else standard error
+  std::string name;   // "" = the host's short name
+  std::string nodes;  // --emulate: only these
+  bool foreground = false;
+  bool emulate = false;
+  bool version = false;
+  bool help = false;
+};
+
+Result<Options> read_options(std::span<const std::string> words);
+
+inline constexpr std::string_view kUsage =
+    "Usage: berthd [-f slurm.conf] [--spool DIR] [--run DIR] [-N NAME] [--log FILE] "
+    "[--foreground]\n"
+    "       berthd --emulate [--nodes HOSTLIST] …\n"
+    "The agent of a node, or with --emulate of all nodes of slurm.conf.\n"
+    "  -f, --conf FILE    slurm.conf (SLURM_CONF, /etc/slurm/slurm.conf)\n"
+    "      --spool DIR    records of jobs and steps (SlurmdSpoolDir)\n"
+    "      --run DIR      sockets\n"
+    "  -N, --name NAME    of this node (short host name)\n"
+    "      --emulate      pretend to be the nodes of slurm.conf; no CPU masks are set\n"
+    "      --nodes LIST   with --emulate: only these\n"
+    "      --log FILE     instead of SlurmdLogFile\n"
+    "  -D, --foreground   do not become a daemon\n"
+    "  -V, --version\n"
+    "  -h, --help\n";
+
+}  // namespace berth::node

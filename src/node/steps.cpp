@@ -1,0 +1,320 @@
+// Starting supervisors and talking to them.
+#include "node/steps.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "net/fds.h"
+#include "net/paths.h"
+#include "step/container.h"
+#include "text/cpumask.h"
+#include "wire/refusal.h"
+
+namespace berth::node {
+namespace {
+
+std::string text_of(const NodeStep& at) {
+  return fmt::format("{}.{} on {}", at.key.job, step::step_name(at.key.step), at.node);
+}
+
+std::unexpected<Error> trouble(const std::string& what) {
+  return fail(Code::io, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+/// The supervisor needs nothing of the agent's environment but these.
+std::vector<std::string> supervisor_environment() {
+  std::vector<std::string> variables;
+  for (const char* name : {"BERTH_CRASH_AT", "TZ"}) {
+    if (const char* value = std::getenv(name))
+      variables.push_back(fmt::format("{}={}", name, value));
+  }
+  return variables;
+}
+
+void refuse_client(net::Connection::Released& client, const Error& error) {
+  wire::LaunchReply reply;
+  *reply.mutable_refusal() = wire::to_refusal(error);
+  const std::string bytes = client.unsent + wire::framed(reply);
+  (void)!::send(client.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace
+
+Steps::Step* Steps::find(const NodeStep& at) {
+  const auto found = steps_.find(at);
+  return found == steps_.end() ? nullptr : &found->second;
+}
+
+Steps::Step& Steps::add(const NodeStep& at, std::string spec) {
+  Step& step = steps_[at];
+  step.at = at;
+  step.spec = std::move(spec);
+  step.directory = fmt::format("{}/{}/{}", here_.spool, at.node, step::directory_name(at.key));
+  const std::string name =
+      fmt::format("{}.{}.{}.{}", at.node, at.key.job, at.key.attempt, at.key.step);
+  step.cgroup = here_.cgroups.usable() ? here_.cgroups.path_of(name) : "";
+  step.mark = fmt::format("{}:{}.{}.{}:{}", at.node, at.key.job, at.key.attempt, at.key.step,
+                          net::run_key(here_.spool));
+  return step;
+}
+
+bool Steps::used(const NodeStep& at) const {
+  return steps_.contains(at) || refused_.contains(at);
+}
+
+/// The step's directory, spec and lock. The descriptor holds the lock.
+Result<Fd> Steps::prepare(Step& step) {
+  const std::string parent = here_.spool + '/' + step.at.node;
+  if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) return trouble(parent);
+  if (::mkdir(step.directory.c_str(), 0711) != 0) return trouble(step.directory);
+  if (!step::write_file(step.directory + '/' + step::kSpecFile, step.spec)) {
+    return trouble(step.directory);
+  }
+  const std::string alive = step.directory + '/' + step::kAliveFile;
+  Fd lock(::open(alive.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return trouble(alive);
+  if (here_.cgroups.usable()) {
+    step.cgroup = here_.cgroups.make(step.cgroup.substr(step.cgroup.rfind('/') + 1));
+  }
+  return lock;
+}
+
+wire::Supervise Steps::order_for(const Step& step, const wire::Program& program) const {
+  wire::Supervise order;
+  order.set_spec(step.spec);
+  *order.mutable_program() = program;
+  order.set_step_directory(step.directory);
+  order.set_cgroup(step.cgroup);
+  order.set_emulated(here_.emulated);
+  order.set_task_prolog(here_.config.task_prolog());
+  order.set_task_epilog(here_.config.task_epilog());
+  order.set_kill_wait_seconds(here_.config.kill_wait_seconds());
+  order.set_unkillable_seconds(here_.config.unkillable_seconds());
+  order.set_mark(step.mark);
+  order.set_open_files(here_.open_files);
+  order.set_conf_path(here_.config.conf_path());
+  const auto spec = wire::decode<wire::StepSpec>(step.spec);
+  if (!here_.emulated && here_.machine != nullptr && spec) {
+    for (const wire::TaskSpec& task : spec->tasks()) {
+      const auto cpus = text::parse_id_set(task.cpus());
+      order.add_os_cpus(cpus ? here_.machine->os_cpus(*cpus).ranges() : "");
+    }
+  }
+  return order;
+}
+
+void Steps::start(const NodeStep& at, const std::string& spec, const wire::Program& program,
+                  std::optional<net::Connection::Released> client,
+                  std::move_only_function<void(Result<void>)> done) {
+  Step& step = add(at, spec);
+  const auto give_up = [&](Error error) {
+    if (client) refuse_client(*client, error);
+    step::remove_directory(step.directory);
+    if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
+    here_.log.error("step {} cannot start: {}", text_of(at), error.what());
+    steps_.erase(at);
+    done(pass(std::move(error)));
+  };
+  Result<Fd> lock = prepare(step);
+  if (!lock) return give_up(std::move(lock.error()));
+  int pair[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return give_up(trouble("socketpair").error());
+  }
+  Fd ours(pair[0]);
+  const Fd theirs(pair[1]);
+  here_.crash.reached("node.before_spawn");
+  auto pid = here_.children.start(
+      {.program = here_.supervisor,
+       .argv = {},
+       .environment = supervisor_environment(),
+       .descriptors = {theirs.get(), client ? client->fd.get() : -1, lock->get()}},
+      {});
+  if (!pid) return give_up(std::move(pid.error()));
+  here_.crash.reached("node.after_spawn");
+  wire::Supervise order = order_for(step, program);
+  if (client) {
+    order.set_has_client(true);
+    order.set_unread(std::move(client->unread));
+    order.set_unsent(std::move(client->unsent));
+    client->fd.reset();
+  }
+  watch(step, std::move(ours));
+  // The supervisor starts up while the record is stored; it does nothing before it has its order.
+  here_.fence.begin(
+      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step},
+      [this, &loop = here_.loop, at, order = std::move(order),
+       done = std::move(done)](std::string why_not) mutable {
+        loop.post([this, at, order = std::move(order), done = std::move(done),
+                   why_not = std::move(why_not)]() mutable {
+          Step* begun = find(at);
+          if (begun == nullptr || begun->result) {
+            return done(fail(Code::job_completed, "the step was ended before it began"));
+          }
+          if (!why_not.empty()) {
+            here_.log.error("step {} cannot be recorded: {}", text_of(at), why_not);
+            if (begun->link) begun->link->abort();
+            step::remove_directory(begun->directory);
+            if (!begun->cgroup.empty()) step::clear_cgroup(begun->cgroup);
+            steps_.erase(at);
+            return done(fail(
+                Code::io, fmt::format("the node cannot store the start of a step: {}", why_not)));
+          }
+          here_.crash.reached("node.before_order");
+          begun->ordered = true;
+          if (begun->link) {
+            begun->link->send(order);
+            for (const std::string& frame : std::exchange(begun->waiting, {})) {
+              begun->link->send_bytes(frame);
+            }
+          }
+          here_.crash.reached("node.after_order");
+          events_.started(at, begun->spec);
+          done({});
+        });
+      });
+}
+
+void Steps::watch(Step& step, Fd fd) {
+  step.link = net::Connection::adopt(here_.loop, std::move(fd));
+  step.link->limit_frames(wire::kMostBytes);
+  step.link->start(
+      {.on_frame =
+           [this, at = step.at](net::Connection&, const wire::Frame& frame) {
+             if (frame.kind != wire::Kind::StepEnded) return;
+             if (const auto m = wire::decode<wire::StepEnded>(frame.payload)) {
+               take_result(at, *m);
+             }
+           },
+       .on_closed = [this, at = step.at](net::Connection&, std::string_view) { link_lost(at); },
+       .on_drained = {}});
+}
+
+void Steps::take_result(const NodeStep& at, const wire::StepEnded& ended) {
+  Step* step = find(at);
+  if (step == nullptr || step->result) return;
+  step->result = ended;
+  here_.crash.reached("node.step_ended");
+  events_.ended(at, ended);
+}
+
+/// Frames for a supervisor wait until it has its order, or is connected again.
+void Steps::send(Step& step, const std::string& frame) {
+  if (step.result) return;
+  if (step.ordered && step.link) {
+    step.link->send_bytes(frame);
+  } else {
+    step.waiting.push_back(frame);
+  }
+}
+
+void Steps::end(const NodeStep& at, const std::string& cause, bool now) {
+  Step* step = find(at);
+  if (step == nullptr) return;
+  wire::SuperviseEnd message;
+  message.set_cause(cause);
+  message.set_now(now);
+  send(*step, wire::framed(message));
+}
+
+void Steps::signal(const NodeStep& at, int number, bool tasks_only) {
+  Step* step = find(at);
+  if (step == nullptr) return;
+  wire::SuperviseSignal message;
+  message.set_signal(number);
+  message.set_tasks_only(tasks_only);
+  send(*step, wire::framed(message));
+}
+
+Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client, bool read_only) {
+  const Step* step = find(at);
+  if (step == nullptr || step->result) {
+    return fail(Code::job_completed, "Job/step already completing or completed");
+  }
+  const Fd control = step::connect_in(step->directory, step::kControlSocket);
+  if (!control) return trouble("the step's supervisor");
+  wire::SuperviseAttach message;
+  message.set_read_only(read_only);
+  message.set_unread(client.unread);
+  return net::send_fd(control.get(), client.fd.get(), wire::framed(message));
+}
+
+void Steps::forget(const NodeStep& at) {
+  Step* step = find(at);
+  if (step == nullptr || !step->result) return;
+  step->confirmed = true;
+  if (step->result->stuck_pids_size() > 0 && step->link) return;
+  here_.loop.cancel(step->timer);
+  if (step->link) step->link->close();
+  step::remove_directory(step->directory);
+  here_.fence.forget(
+      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step});
+  steps_.erase(at);
+}
+
+void Steps::forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt) {
+  const auto belongs = [&](const NodeStep& at) {
+    return at.node == node && at.key.job == job && at.key.attempt == attempt;
+  };
+  std::vector<NodeStep> all;
+  for (const auto& [at, step] : steps_) {
+    if (belongs(at)) all.push_back(at);
+  }
+  for (const NodeStep& at : all) forget(at);
+  std::erase_if(refused_, belongs);
+}
+
+std::vector<NodeStep> Steps::running(const std::string& node, std::uint32_t job,
+                                     std::uint32_t attempt) const {
+  std::vector<NodeStep> found;
+  for (auto it = steps_.lower_bound({node, {job, attempt, 0}}); it != steps_.end(); ++it) {
+    const NodeStep& at = it->first;
+    if (at.node != node || at.key.job != job || at.key.attempt != attempt) break;
+    if (!it->second.result) found.push_back(at);
+  }
+  return found;
+}
+
+std::vector<std::uint32_t> Steps::stuck(const std::string& node, std::uint32_t job,
+                                        std::uint32_t attempt) const {
+  std::vector<std::uint32_t> pids;
+  for (const auto& [at, step] : steps_) {
+    if (at.node != node || at.key.job != job || at.key.attempt != attempt || !step.result) continue;
+    for (const std::uint32_t pid : step.result->stuck_pids()) {
+      if (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM) pids.push_back(pid);
+    }
+  }
+  return pids;
+}
+
+std::vector<std::string> Steps::specs(const std::string& node) const {
+  std::vector<std::string> found;
+  for (auto it = steps_.lower_bound({node, {}}); it != steps_.end() && it->first.node == node;
+       ++it) {
+    found.push_back(it->second.spec);
+  }
+  return found;
+}
+
+std::vector<wire::StepEnded> Steps::unconfirmed() const {
+  std::vector<wire::StepEnded> found;
+  for (const auto& [at, step] : steps_) {
+    if (step.result) found.push_back(*step.result);
+  }
+  return found;
+}
+
+const wire::StepEnded* Steps::ended(const NodeStep& at) const {
+  const auto found = steps_.find(at);
+  return found == steps_.end() || !found->second.result ? nullptr : &*found->second.result;
+}
+
+}  // namespace berth::node

@@ -1,0 +1,142 @@
+// The steps of this agent's nodes: their supervisors, alive or adopted, and ends that the
+// controller has not confirmed.
+//
+//   start: directory, lock, cgroup, process ── fence stored ──▶ Supervise ──▶ started
+//   StepEnded from the supervisor, or its death (its processes are ended first) ──▶ ended
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "device/machine.h"
+#include "net/connection.h"
+#include "net/loop.h"
+#include "node/cgroups.h"
+#include "node/children.h"
+#include "node/fence.h"
+#include "node/log.h"
+#include "step/crash_point.h"
+#include "step/spool.h"
+#include "wire/frame.h"
+
+namespace berth::node {
+
+using step::StepKey;
+
+struct NodeStep {
+  std::string node;
+  StepKey key;
+  friend auto operator<=>(const NodeStep&, const NodeStep&) = default;
+};
+
+/// What an agent is, for those who work in it.
+struct Surroundings {
+  net::Loop& loop;
+  Log& log;
+  Children& children;
+  Fence& fence;
+  Cgroups& cgroups;
+  step::CrashPoints& crash;
+  std::string spool;
+  std::string supervisor;  // path of berth-stepd
+  bool emulated = false;
+  std::uint64_t open_files = 0;
+  const device::Machine* machine = nullptr;  // of a real node
+  wire::NodeConfig config;                   // as the controller last said
+};
+
+class Steps {
+ public:
+  struct Events {
+    std::function<void(const NodeStep&, const std::string& spec)> started;
+    /// Once the processes are gone, or (stuck_pids) will not go.
+    std::function<void(const NodeStep&, const wire::StepEnded&)> ended;
+  };
+
+  Steps(Surroundings& here, Events events) : here_(here), events_(std::move(events)) {}
+
+  /// Finds what an earlier agent left in the spool of a node. Batch steps of which no task was
+  /// started are dropped and returned: they may be started again.
+  std::vector<StepKey> adopt(const std::string& node);
+  /// A step that was begun before the machine crashed and of which nothing is left.
+  void lost_with_the_machine(const NodeStep& at);
+
+  /// True when a ticket for it has been used, or must not be used any more.
+  [[nodiscard]] bool used(const NodeStep& at) const;
+  /// `client`: the connection of srun; none for a batch step. done: the step is begun (StepStarted)
+  /// or why not; then the connection is answered here.
+  void start(const NodeStep& at, const std::string& spec, const wire::Program& program,
+             std::optional<net::Connection::Released> client,
+             std::move_only_function<void(Result<void>)> done);
+
+  void end(const NodeStep& at, const std::string& cause, bool now);
+  void signal(const NodeStep& at, int number, bool tasks_only);
+  /// Hands a client to the supervisor; an error when the step does not run here.
+  Result<void> attach(const NodeStep& at, net::Connection::Released client, bool read_only);
+  /// It is not to be started here: a launch that comes later is refused.
+  void refuse(const NodeStep& at) { refused_.insert(at); }
+  /// The controller has noted the end.
+  void forget(const NodeStep& at);
+  void forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt);
+
+  [[nodiscard]] bool known(const NodeStep& at) const { return steps_.contains(at); }
+  /// Steps of a job that have not ended.
+  [[nodiscard]] std::vector<NodeStep> running(const std::string& node, std::uint32_t job,
+                                              std::uint32_t attempt) const;
+  /// Processes of a job's ended steps that would not die.
+  [[nodiscard]] std::vector<std::uint32_t> stuck(const std::string& node, std::uint32_t job,
+                                                 std::uint32_t attempt) const;
+  /// Specs of all steps of a node, ended ones too, until they are forgotten.
+  [[nodiscard]] std::vector<std::string> specs(const std::string& node) const;
+  /// Ends that wait to be confirmed.
+  [[nodiscard]] std::vector<wire::StepEnded> unconfirmed() const;
+  [[nodiscard]] const wire::StepEnded* ended(const NodeStep& at) const;
+
+ private:
+  struct Step {
+    NodeStep at;
+    std::string spec;
+    std::string directory;
+    std::string cgroup;
+    std::string mark;
+    std::shared_ptr<net::Connection> link;
+    std::optional<wire::StepEnded> result;
+    bool ordered = false;              // it has its order
+    bool confirmed = false;            // the controller knows of the end, but processes are left
+    std::vector<std::string> waiting;  // frames for a supervisor that is not connected or ordered
+    net::TimerId timer = net::TimerId::none;
+    std::chrono::milliseconds delay{10};
+    std::optional<net::Clock::time_point> clearing_since;
+  };
+
+  // steps.cpp
+  Step& add(const NodeStep& at, std::string spec);
+  Result<Fd> prepare(Step& step);
+  wire::Supervise order_for(const Step& step, const wire::Program& program) const;
+  void watch(Step& step, Fd fd);
+  void send(Step& step, const std::string& frame);
+  void take_result(const NodeStep& at, const wire::StepEnded& ended);
+  Step* find(const NodeStep& at);
+  // steps_lost.cpp
+  void link_lost(const NodeStep& at);
+  void connect(const NodeStep& at);
+  void clear(const NodeStep& at);
+  [[nodiscard]] bool supervisor_lives(const Step& step) const;
+  [[nodiscard]] wire::StepEnded failed(const Step& step) const;
+  void again(Step& step, void (Steps::*what)(const NodeStep&));
+
+  Surroundings& here_;
+  Events events_;
+  std::map<NodeStep, Step> steps_;
+  std::set<NodeStep> refused_;
+};
+
+}  // namespace berth::node

@@ -1,0 +1,163 @@
+// Supervisors that are found again, and those that are gone without a word.
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "node/steps.h"
+#include "step/container.h"
+#include "wire/step_ids.h"
+
+namespace berth::node {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestDelay{500};
+
+wire::StepSpec bare_spec(const NodeStep& at) {
+  wire::StepSpec spec;
+  spec.set_node(at.node);
+  spec.set_job_id(at.key.job);
+  spec.set_attempt(at.key.attempt);
+  spec.set_step_id(at.key.step);
+  return spec;
+}
+
+std::vector<StepKey> step_directories(const std::string& path) {
+  std::vector<StepKey> keys;
+  DIR* folder = ::opendir(path.c_str());
+  if (folder == nullptr) return keys;
+  while (const dirent* entry = ::readdir(folder)) {
+    if (const auto key = step::read_directory_name(entry->d_name)) keys.push_back(*key);
+  }
+  ::closedir(folder);
+  return keys;
+}
+
+}  // namespace
+
+bool Steps::supervisor_lives(const Step& step) const {
+  const std::string path = step.directory + '/' + step::kAliveFile;
+  const Fd lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+}
+
+wire::StepEnded Steps::failed(const Step& step) const {
+  wire::StepEnded ended;
+  ended.set_node(step.at.node);
+  ended.set_job_id(step.at.key.job);
+  ended.set_attempt(step.at.key.attempt);
+  ended.set_step_id(step.at.key.step);
+  ended.set_system_failure(true);
+  ended.set_ended(std::time(nullptr));
+  return ended;
+}
+
+std::vector<StepKey> Steps::adopt(const std::string& node) {
+  std::vector<StepKey> unstarted;
+  for (const StepKey& key : step_directories(here_.spool + '/' + node)) {
+    const NodeStep at{node, key};
+    Step& step = add(at, {});
+    auto spec = step::read_file(step.directory + '/' + step::kSpecFile);
+    const bool whole = spec && !spec->empty() && wire::decode<wire::StepSpec>(*spec);
+    step.spec = whole ? std::move(*spec) : bare_spec(at).SerializeAsString();
+    step.ordered = true;
+    const bool lives = supervisor_lives(step);
+    const auto result = step::read_file(step.directory + '/' + step::kResultFile);
+    if (const auto ended = wire::decode<wire::StepEnded>(result.value_or("")); result && ended) {
+      step.result = *ended;
+      continue;
+    }
+    const bool started = ::access((step.directory + '/' + step::kStartedFile).c_str(), F_OK) == 0;
+    if (!lives && !started && key.step == wire::kBatchStep) {
+      step::remove_directory(step.directory);
+      if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
+      steps_.erase(at);
+      unstarted.push_back(key);
+      continue;
+    }
+    here_.log.info("found step {}.{} of node {}: {}", key.job, step::step_name(key.step), node,
+                   lives ? "its supervisor runs" : "its supervisor is gone");
+    // In the loop: whoever is told of an end must be there first.
+    here_.loop.post([this, at] { connect(at); });
+  }
+  return unstarted;
+}
+
+void Steps::lost_with_the_machine(const NodeStep& at) {
+  Step* known = find(at);
+  if (known == nullptr) {
+    known = &add(at, bare_spec(at).SerializeAsString());
+  }
+  if (!known->result) known->result = failed(*known);
+}
+
+void Steps::again(Step& step, void (Steps::*what)(const NodeStep&)) {
+  here_.loop.cancel(step.timer);
+  step.timer = here_.loop.after(step.delay, [this, at = step.at, what] { (this->*what)(at); });
+  step.delay = std::min(step.delay * 2, kLongestDelay);
+}
+
+void Steps::connect(const NodeStep& at) {
+  Step* step = find(at);
+  if (step == nullptr || step->result || step->link) return;
+  if (Fd fd = step::connect_in(step->directory, step::kControlSocket)) {
+    step->delay = std::chrono::milliseconds(10);
+    watch(*step, std::move(fd));
+    for (const std::string& frame : std::exchange(step->waiting, {})) step->link->send_bytes(frame);
+    return;
+  }
+  // It may not have come as far as its socket yet, or be gone.
+  if (supervisor_lives(*step)) return again(*step, &Steps::connect);
+  link_lost(at);
+}
+
+void Steps::link_lost(const NodeStep& at) {
+  Step* step = find(at);
+  if (step == nullptr) return;
+  step->link.reset();
+  if (step->confirmed) return forget(at);
+  if (step->result) return;
+  if (supervisor_lives(*step)) return again(*step, &Steps::connect);
+  const auto result = step::read_file(step->directory + '/' + step::kResultFile);
+  if (const auto ended = wire::decode<wire::StepEnded>(result.value_or("")); result && ended) {
+    return take_result(at, *ended);
+  }
+  here_.log.error("the supervisor of step {}.{} on {} died; its processes are ended", at.key.job,
+                  step::step_name(at.key.step), at.node);
+  step->clearing_since = net::Clock::now();
+  step->delay = std::chrono::milliseconds(2);
+  clear(at);
+}
+
+void Steps::clear(const NodeStep& at) {
+  Step* step = find(at);
+  if (step == nullptr || step->result) return;
+  std::vector<pid_t> left;
+  if (!step->cgroup.empty()) {
+    if (!step::clear_cgroup(step->cgroup)) left = step::members_of(step->cgroup);
+    if (left.empty() && ::access(step->cgroup.c_str(), F_OK) == 0) left.push_back(0);
+  } else {
+    left = step::processes_marked("BERTH_STEP=" + step->mark);
+    for (const pid_t pid : left) ::kill(pid, SIGKILL);
+  }
+  const auto patience = std::chrono::seconds(std::max(1U, here_.config.unkillable_seconds()));
+  const bool give_up = net::Clock::now() - *step->clearing_since > patience;
+  if (!left.empty() && !give_up) return again(*step, &Steps::clear);
+  wire::StepEnded ended = failed(*step);
+  std::erase(left, 0);
+  for (const pid_t pid : left) ended.add_stuck_pids(static_cast<std::uint32_t>(pid));
+  if (!left.empty()) {
+    ended.set_trouble("Kill task failed");
+    here_.log.error("step {}.{} on {}: processes {} would not die", at.key.job,
+                    step::step_name(at.key.step), at.node, fmt::join(left, ","));
+  }
+  step::write_file(step->directory + '/' + step::kResultFile, ended.SerializeAsString());
+  take_result(at, ended);
+}
+
+}  // namespace berth::node

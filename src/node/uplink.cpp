@@ -1,0 +1,133 @@
+// What uplink.h promises.
+#include "node/uplink.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+#include "auth/munge.h"
+#include "step/spool.h"
+
+namespace berth::node {
+namespace {
+
+constexpr std::chrono::milliseconds kLongestDelay{2000};
+constexpr std::chrono::seconds kBetweenBeats{10};
+constexpr std::chrono::seconds kDialPatience{5};
+
+std::uint32_t free_memory_mb() {
+  const auto text = step::read_file("/proc/meminfo");
+  if (!text) return 0;
+  const std::size_t at = text->find("MemAvailable:");
+  if (at == std::string::npos) return 0;
+  const std::size_t digit = text->find_first_of("0123456789", at);
+  std::uint64_t kb = 0;
+  if (digit != std::string::npos) {
+    std::from_chars(text->data() + digit, text->data() + text->size(), kb);
+  }
+  return static_cast<std::uint32_t>(kb / 1024);
+}
+
+wire::Beat make_beat(std::uint64_t number, bool ask) {
+  wire::Beat beat;
+  beat.set_number(number);
+  beat.set_ask(ask);
+  beat.set_free_memory_mb(free_memory_mb());
+  double load[1] = {0};
+  if (::getloadavg(load, 1) == 1) beat.set_load(load[0]);
+  return beat;
+}
+
+}  // namespace
+
+void Uplink::dial() {
+  net::Connection::dial(
+      loop_, handlers_.where(), kDialPatience,
+      [this](Result<std::shared_ptr<net::Connection>> result) { connected(std::move(result)); });
+}
+
+void Uplink::connected(Result<std::shared_ptr<net::Connection>> result) {
+  if (!result) return lost(result.error().what());
+  connection_ = std::move(*result);
+  connection_->limit_frames(wire::kMostBytes);
+  connection_->start(
+      {.on_frame = [this](net::Connection&, const wire::Frame& frame) { take(frame); },
+       .on_closed = [this](net::Connection&, std::string_view why) { lost(why); },
+       .on_drained = {}});
+  if (connection_->is_unix()) {
+    if (!handlers_.trusted(connection_->peer()->uid)) {
+      connection_->abort();
+      return lost("the socket is served by another user");
+    }
+    known_ = true;
+    return introduce();
+  }
+  known_ = false;
+  auto hello = auth::make_hello("berthd");
+  if (!hello) {
+    connection_->abort();
+    return lost(hello.error().what());
+  }
+  connection_->send(*hello);
+}
+
+void Uplink::introduce() {
+  connection_->send(handlers_.registration());
+}
+
+void Uplink::take(const wire::Frame& frame) {
+  if (!known_) {
+    const auto hello =
+        frame.kind == wire::Kind::Hello ? wire::decode<wire::Hello>(frame.payload) : std::nullopt;
+    const auto who = hello ? auth::check_hello(*hello) : fail(Code::protocol, "no Hello came");
+    if (!who || !handlers_.trusted(who->uid)) {
+      log_.error("the controller is not who it should be: {}",
+                 who ? "another user" : std::string(who.error().what()));
+      connection_->abort();
+      return lost("not trusted");
+    }
+    known_ = true;
+    return introduce();
+  }
+  if (frame.kind == wire::Kind::Registered) {
+    const auto message = wire::decode<wire::Registered>(frame.payload);
+    if (!message) return;
+    registered_ = true;
+    said_lost_ = false;
+    delay_ = std::chrono::milliseconds(50);
+    loop_.cancel(beat_timer_);
+    beat();
+    return handlers_.registered(*message);
+  }
+  if (frame.kind == wire::Kind::Beat) {
+    const auto message = wire::decode<wire::Beat>(frame.payload);
+    if (message && message->ask()) connection_->send(make_beat(message->number(), false));
+    return;
+  }
+  if (registered_) handlers_.frame(frame);
+}
+
+void Uplink::beat() {
+  if (connection_ && registered_) connection_->send(make_beat(++beats_, false));
+  beat_timer_ = loop_.after(kBetweenBeats, [this] { beat(); });
+}
+
+void Uplink::lost(std::string_view why) {
+  connection_.reset();
+  registered_ = false;
+  loop_.cancel(beat_timer_);
+  if (!std::exchange(said_lost_, true)) {
+    log_.info("no controller at {}{}{}; trying again", handlers_.where().text(),
+              why.empty() ? "" : ": ", why);
+  }
+  // Many agents lose a controller at once; they must not all come back in the same moment.
+  static thread_local std::minstd_rand random(std::random_device{}());
+  const auto spread =
+      std::chrono::milliseconds(std::uniform_int_distribution<long>(0, delay_.count() / 2)(random));
+  loop_.after(delay_ + spread, [this] { dial(); });
+  delay_ = std::min(delay_ * 2, kLongestDelay);
+}
+
+}  // namespace berth::node

@@ -1,0 +1,59 @@
+// The connection to the controller: dialled, dialled again, registered, kept alive.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "net/address.h"
+#include "net/connection.h"
+#include "net/loop.h"
+#include "node/log.h"
+#include "wire/frame.h"
+
+namespace berth::node {
+
+class Uplink {
+ public:
+  struct Handlers {
+    std::function<wire::RegisterNodes()> registration;
+    std::function<void(const wire::Registered&)> registered;
+    std::function<void(const wire::Frame&)> frame;
+    /// May this user be the controller?
+    std::function<bool(uid_t)> trusted;
+    std::function<net::Address()> where;
+  };
+
+  Uplink(net::Loop& loop, Log& log, Handlers handlers)
+      : loop_(loop), log_(log), handlers_(std::move(handlers)) {}
+
+  void dial();
+  /// Dropped when there is no registered connection: what must not be lost is told again after the
+  /// next registration.
+  template <class M>
+  void send(const M& message) {
+    if (registered_ && connection_) connection_->send(message);
+  }
+  [[nodiscard]] bool registered() const { return registered_; }
+
+ private:
+  void connected(Result<std::shared_ptr<net::Connection>> result);
+  void introduce();
+  void take(const wire::Frame& frame);
+  void lost(std::string_view why);
+  void beat();
+
+  net::Loop& loop_;
+  Log& log_;
+  Handlers handlers_;
+  std::shared_ptr<net::Connection> connection_;
+  bool registered_ = false;
+  bool known_ = false;  // TCP: the controller's Hello was checked
+  bool said_lost_ = false;
+  std::chrono::milliseconds delay_{50};
+  net::TimerId beat_timer_ = net::TimerId::none;
+  std::uint64_t beats_ = 0;
+};
+
+}  // namespace berth::node
