@@ -9,6 +9,7 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "command/messages.h"
@@ -24,6 +25,10 @@ Result<net::Client> reach_controller(const request::Environment& environment,
 
 /// The slurm.conf that names the cluster; "" when there is none.
 std::string conf_path_of(const request::Environment& environment);
+
+/// The values of a key of slurm.conf, in order, without reading the rest of it; comments are cut.
+/// For the few facts that a command needs when it cannot ask the controller.
+std::vector<std::string> conf_values(const std::string& conf_path, std::string_view key);
 
 /// A controller runs, or ran a moment ago: worth to try again when it does not answer.
 bool controller_expected(const request::Environment& environment);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace berth::command {
@@ -32,6 +33,13 @@ void print_message(const Message& message, std::string_view command) {
 
 void print_messages(const std::vector<Message>& messages, std::string_view command) {
   for (const Message& message : messages) print_message(message, command);
+}
+
+void print_new_messages(const std::vector<Message>& messages, const std::vector<Message>& told,
+                        std::string_view command) {
+  for (const Message& message : messages) {
+    if (std::ranges::find(told, message) == told.end()) print_message(message, command);
+  }
 }
 
 void print_info(std::string_view text, std::string_view command) {

@@ -16,6 +16,9 @@ std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::
 /// "srun: error: text" and a newline, in one write.
 void print_message(const Message& message, std::string_view command);
 void print_messages(const std::vector<Message>& messages, std::string_view command);
+/// Those that are not among `told`: client and controller read the same request.
+void print_new_messages(const std::vector<Message>& messages, const std::vector<Message>& told,
+                        std::string_view command);
 /// "srun: text".
 void print_info(std::string_view text, std::string_view command);
 /// "berth: text".

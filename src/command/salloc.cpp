@@ -145,7 +145,7 @@ class Salloc {
     job.set_token(auth::random_token());
     job.set_interactive(true);
     job.set_detached(prepared_.has(Opt::no_shell));
-    const auto reply = submit_job(link_, environment_, kName, job);
+    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings);
     if (!reply) return refused(reply.error());
     JobWait wait;
     wait.program = kName;
@@ -153,7 +153,8 @@ class Salloc {
     wait.token = job.token();
     wait.quiet = prepared_.quiet();
     wait.immediate = immediate_of(prepared_.first());
-    const auto grant = wait_for_job(link_, signals_, wait);
+    const auto grant =
+        job.detached() ? watch_job(link_, signals_, wait) : wait_for_job(link_, signals_, wait);
     if (!grant) return refused(grant.error());
 
     say(fmt::format("Granted job allocation {}", job_));

@@ -103,7 +103,7 @@ int submit(const Prepared& prepared, const Environment& environment) {
   job.set_test_only(prepared.has(Opt::test_only));
 
   ControllerLink link(environment, std::string(kName));
-  const auto reply = submit_job(link, environment, kName, job);
+  const auto reply = submit_job(link, environment, job, prepared.parsed.warnings);
   if (!reply) {
     if (reply.error().code != Code::no_connection) return print_error(reply.error(), kName);
     Error error = reply.error();

@@ -71,6 +71,7 @@ class Srun {
     wait.ask.set_own_job(own_job_);
     if (prepared_.first().external_launcher) wait.ask.set_kind("launcher");
     wait.token = token_;
+    wait.told = prepared_.parsed.warnings;
     wait.quiet = prepared_.quiet();
     wait.immediate = immediate_of(prepared_.first());
     const auto grant = wait_for_step(link_, signals_, wait);
@@ -118,7 +119,7 @@ class Srun {
     job.set_token(token_);
     job.set_interactive(true);
     job.set_test_only(prepared_.has(Opt::test_only));
-    const auto reply = submit_job(link_, environment_, kName, job);
+    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings);
     if (!reply) return refused(reply.error());
     if (job.test_only()) {
       print_info(test_only_text(*reply), kName);

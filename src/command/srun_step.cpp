@@ -63,7 +63,7 @@ class Waiting {
         if (waits_ && steady_clock::now() - began_ >= kSilence) {
           say(fmt::format("Step created for StepId={}.{}", grant->job_id(), grant->step_id()));
         }
-        print_messages(messages_of(grant->lines()), kName);
+        print_new_messages(messages_of(grant->lines()), wait_.told, kName);
         return std::optional<wire::StepGrant>(std::move(*grant));
       }
       case wire::Kind::StepWaits:
@@ -96,7 +96,7 @@ class Waiting {
 
   /// A job that does not exist is said so in the words of srun.
   [[nodiscard]] Error with_job_advice(Error error) const {
-    if (error.what() != "Invalid job id specified") return error;
+    if (!error.what().ends_with("Invalid job id specified")) return error;
     error.messages = {
         {Severity::error, fmt::format("Unable to confirm allocation for job {}: {}",
                                       wait_.ask.job_id(), "Invalid job id specified")},

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "command/launch_signals.h"
@@ -14,7 +15,8 @@ namespace berth::command {
 
 struct StepWait {
   wire::CreateStep ask;
-  std::string token;  // of the job that srun made itself; "" in another's job
+  std::string token;          // of the job that srun made itself; "" in another's job
+  std::vector<Message> told;  // warnings that were printed already
   bool quiet = false;
   std::optional<std::chrono::seconds> immediate;
 };

@@ -24,7 +24,6 @@ using request::Environment;
 using request::Opt;
 
 constexpr std::size_t kMaxNamedFile = std::size_t{1} << 20;
-constexpr std::size_t kMaxConf = std::size_t{16} << 20;
 
 struct LimitRow {
   const char* name;
@@ -57,20 +56,11 @@ void add_cluster_facts(request::Surroundings& around, std::span<const std::strin
   }
   const std::string path = conf_path_of(around.environment);
   if (path.empty()) return;
-  const auto text = read_file(path, kMaxConf);
-  if (!text) return;
-  for (std::string_view line : text::split(*text, '\n')) {
-    line = text::trim(line);
-    const std::size_t eq = line.find('=');
-    if (line.empty() || line.front() == '#' || eq == std::string_view::npos) continue;
-    const std::string_view key = text::trim(line.substr(0, eq));
-    const std::string_view value = text::trim(line.substr(eq + 1));
-    if (text::equal_ignoring_case(key, "ClusterName")) {
-      around.cluster_name = std::string(value.substr(0, value.find_first_of(" \t#")));
-    } else if (text::equal_ignoring_case(key, "SelectTypeParameters")) {
-      around.multiple_sharing_gres =
-          value.find("MULTIPLE_SHARING_GRES_PJ") != std::string_view::npos;
-    }
+  if (const auto names = conf_values(path, "ClusterName"); !names.empty()) {
+    around.cluster_name = names.back();
+  }
+  for (const std::string& value : conf_values(path, "SelectTypeParameters")) {
+    around.multiple_sharing_gres = value.find("MULTIPLE_SHARING_GRES_PJ") != std::string::npos;
   }
 }
 

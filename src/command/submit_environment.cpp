@@ -225,11 +225,14 @@ Result<JobEnvironment> job_environment(const Environment& mine, const request::R
     if (!variables) return pass(std::move(variables.error()));
     for (auto& [name, value] : *variables) out.variables[name] = value;
   }
+  if (choice.all && !login) return out;
   for (const auto& entry : mine) {
     if (!only_for_the_request(entry.first) || out.variables.contains(entry.first)) continue;
     out.variables.insert(entry);
     out.hidden.push_back(entry.first);
   }
+  // The controller sees by this list that the choice has been made.
+  if (out.hidden.empty()) out.hidden.emplace_back("SBATCH_EXPORT");
   return out;
 }
 

@@ -79,9 +79,9 @@ std::optional<milliseconds> ControllerLink::until_try() const {
 }
 
 Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
-                                     std::string_view program, const wire::SubmitJob& job) {
+                                     const wire::SubmitJob& job, const std::vector<Message>& told) {
   const Moment until = steady_clock::now() + kRetryFor;
-  bool told = false;
+  bool said = false;
   while (true) {
     auto opened = link.open();
     Error error;
@@ -93,7 +93,7 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
       while (link.connected() && steady_clock::now() < patience) {
         if (auto frame = link.next()) {
           auto reply = net::Client::reply_in<wire::SubmitReply>(*frame);
-          if (reply) print_messages(messages_of(reply->lines()), program);
+          if (reply) print_new_messages(messages_of(reply->lines()), told, job.asked().command());
           return reply;
         }
         if (!link.connected()) break;
@@ -108,9 +108,9 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
     if (steady_clock::now() >= until || !controller_expected(environment)) {
       return pass(std::move(error));
     }
-    if (!told) {
+    if (!said) {
       print_hint("the controller does not answer; trying again for a minute (Ctrl-C gives up)");
-      told = true;
+      said = true;
     }
     ::poll(nullptr, 0, static_cast<int>(kRetryEvery.count()));
   }

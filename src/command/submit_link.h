@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "net/client.h"
@@ -63,9 +64,9 @@ class ControllerLink {
 };
 
 /// Sends a job, again with the same token while no controller answers, for up to a minute. The
-/// reply's warnings are printed.
+/// reply's warnings are printed, but for those in `told`.
 Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
-                                     std::string_view program, const wire::SubmitJob& job);
+                                     const wire::SubmitJob& job, const std::vector<Message>& told);
 
 /// "sbatch: Job 12 to start at 2026-11-15T08:24:47 a using 2 processors on nodes gpu[1-2] in
 /// partition debug", without the command's name.

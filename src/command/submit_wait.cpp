@@ -155,6 +155,61 @@ Result<wire::JobGrant> wait_for_job(ControllerLink& link, SignalFd& signals, Job
   return Waiting(link, signals, wait).run();
 }
 
+Result<wire::JobGrant> watch_job(ControllerLink& link, SignalFd& signals, JobWait& wait) {
+  wire::GetAllocation ask;
+  ask.set_job_id(wait.job_id);
+  link.on_return([ask](net::Client& client) { client.queue(ask); });
+  const Moment began = steady_clock::now();
+  bool queued = false;
+  milliseconds pause(20);
+  while (true) {
+    link.send(ask);
+    const Moment until = steady_clock::now() + kReturnPatience;
+    std::optional<wire::Frame> frame;
+    while (!(frame = link.next())) {
+      if (steady_clock::now() > until) return pass(lost_controller());
+      std::array<pollfd, 2> polled = {pollfd{signals.fd(), POLLIN, 0},
+                                      pollfd{link.fd(), link.events(), 0}};
+      ::poll(polled.data(), polled.size(), link.connected() ? 1000 : 100);
+      // The job stays in the queue: it has no owner.
+      while (const auto signal = signals.take()) {
+        if (*signal != SIGCONT && *signal != SIGCHLD) {
+          return fail(Code::job_completed, fmt::format("stopped by signal {}", *signal),
+                      fmt::format("job {} stays in the queue; scancel {} ends it", wait.job_id,
+                                  wait.job_id));
+        }
+      }
+      if (link.connected()) {
+        link.flush();
+      } else {
+        link.try_again();
+      }
+    }
+    auto grant = net::Client::reply_in<wire::JobGrant>(*frame);
+    wait.waited = std::chrono::duration_cast<milliseconds>(steady_clock::now() - began);
+    if (grant) {
+      if (queued && !wait.quiet) {
+        print_info(fmt::format("job {} has been allocated resources", wait.job_id), wait.program);
+      }
+      return grant;
+    }
+    if (grant.error().code == Code::job_completed) {
+      return fail(Code::job_completed,
+                  fmt::format("Job allocation {} has been revoked.", wait.job_id));
+    }
+    if (!queued && wait.waited > milliseconds(200)) {
+      queued = true;
+      if (!wait.quiet) {
+        print_info(fmt::format("Pending job allocation {}", wait.job_id), wait.program);
+        print_info(fmt::format("job {} queued and waiting for resources", wait.job_id),
+                   wait.program);
+      }
+    }
+    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+    pause = std::min(pause * 2, milliseconds(1000));
+  }
+}
+
 std::optional<seconds> immediate_of(const request::Request& request) {
   const request::Given* given = request.given.find(request::Opt::immediate);
   if (given == nullptr) return std::nullopt;

@@ -27,6 +27,10 @@ struct JobWait {
 /// printed by the caller, its exit code 0 means that nothing is to be said any more.
 Result<wire::JobGrant> wait_for_job(ControllerLink& link, SignalFd& signals, JobWait& wait);
 
+/// The same for a job without an owner (salloc --no-shell), which nobody is told about: asks now
+/// and then.
+Result<wire::JobGrant> watch_job(ControllerLink& link, SignalFd& signals, JobWait& wait);
+
 /// Seconds of -I; nullopt without it.
 std::optional<std::chrono::seconds> immediate_of(const request::Request& request);
 
