@@ -119,12 +119,13 @@ void widen(std::span<const Field<Row>> table, Format& format, std::span<const Ro
   }
 }
 
-/// Sorts by the keys, the first the most important one. Rows that are equal keep their order; after
-/// a descending key they stand in reverse order, as Slurm shows them. `configured` is the value
-/// "#" keys sort by.
+/// Sorts by the keys, the first the most important one. Rows that are equal keep their order;
+/// with `reverse_ties` they stand in reverse order after a descending key, as squeue shows them.
+/// `configured` is the value "#" keys sort by.
 template <class Row>
 void sort_rows(std::span<const Field<Row>> table, std::span<const SortKey> keys, const Shown& shown,
-               std::vector<Row>& rows, std::int64_t (*configured)(const Row&) = nullptr) {
+               std::vector<Row>& rows, bool reverse_ties,
+               std::int64_t (*configured)(const Row&) = nullptr) {
   struct Keyed {
     std::int64_t number = 0;
     std::string text;
@@ -136,7 +137,7 @@ void sort_rows(std::span<const Field<Row>> table, std::span<const SortKey> keys,
     const SortKey& key = keys[k];
     const Field<Row>& field = table[key.field];
     std::vector<Keyed> keyed(rows.size());
-    if (key.descending) std::ranges::reverse(order);
+    if (key.descending && reverse_ties) std::ranges::reverse(order);
     for (std::size_t i = 0; i < order.size(); ++i) {
       keyed[i].row = order[i];
       const Row& row = rows[order[i]];

@@ -96,7 +96,7 @@ Result<std::string> listing(std::span<const Field<Row>> table, std::vector<Row> 
   if (!columns) return pass(std::move(columns.error()));
   Result<std::vector<SortKey>> keys = parse_sort(options.sort.value_or(std::string(sort)), names);
   if (!keys) return pass(std::move(keys.error()));
-  sort_rows<Row>(table, *keys, shown, rows);
+  sort_rows<Row>(table, *keys, shown, rows, true);
 
   std::string out;
   out.reserve(128 * (rows.size() + 2));

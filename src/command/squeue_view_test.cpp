@@ -20,6 +20,7 @@ std::string squeue(std::vector<std::string> words, const request::Environment& e
   shown.now = now;
   shown.times = time_format(environment);
   shown.cluster = "oracle";
+  shown.convert = options->convert;
   const wire::JobsReply reply = sample_jobs();
   const Result<std::string> text = squeue_text(*options, reply, shown, Viewer{1001});
   return text ? *text : "refused: " + std::string(text.error().what());
