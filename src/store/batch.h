@@ -16,8 +16,9 @@
 namespace berth::store {
 
 /// A row of a job. The row is (id, restarts): a requeued job goes on in a new row, and the row of
-/// the earlier run stays as it was put last, for history (`sacct --duplicates`). Put the end of the
-/// earlier run before or with the first record of the next one.
+/// the earlier run stays as it was put last, for history (`sacct --duplicates`). Its end is put
+/// before or with the first record of the next run; when it is not, it is closed as REQUEUED (or
+/// NODE_FAIL).
 struct JobRow {
   wire::JobRecord record;
   std::string name;  // of the job and its account: they are in Asked, but history filters by them

@@ -99,6 +99,25 @@ TEST_F(Stores, ARequeuedJobGoesOnInARowOfItsOwn) {
   EXPECT_EQ(page->jobs[0].record.state(), "PREEMPTED");
 }
 
+TEST_F(Stores, ARunThatNobodyEndedIsClosedWhenTheNextBegins) {
+  Store store = open();
+  Batch first;
+  first.jobs = {job(1, "RUNNING")};
+  first.jobs[0].record.set_start_time(500);
+  ASSERT_TRUE(store.commit(first));
+  Batch second;
+  second.jobs = {job(1, "PENDING", 700)};
+  second.jobs[0].record.set_restarts(1);
+  ASSERT_TRUE(store.commit(second));
+  auto history = History::open(folder());
+  ASSERT_TRUE(history);
+  auto page = history->jobs({.states = {"REQUEUED"}, .earlier_runs = true});
+  ASSERT_TRUE(page);
+  ASSERT_EQ(page->jobs.size(), 1U);
+  EXPECT_EQ(page->jobs[0].record.end_time(), 700);
+  EXPECT_EQ(page->jobs[0].record.start_time(), 500);
+}
+
 TEST_F(Stores, FiltersHistory) {
   Store store = open();
   Batch batch;

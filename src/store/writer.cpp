@@ -46,6 +46,8 @@ Result<Writer> Writer::make(sqlite3* database) {
        " het_job = excluded.het_job, het_offset = excluded.het_offset, token = excluded.token,"
        " asked = excluded.asked, live = excluded.live, record = excluded.record,"
        " latest = excluded.latest"},
+      {&writer.earlier_,
+       "SELECT record, name, account FROM jobs WHERE key >= ? AND key < ? AND latest = 1"},
       {&writer.retire_, "UPDATE jobs SET live = 0, latest = 0 WHERE key >= ? AND key < ?"},
       {&writer.step_,
        "INSERT INTO steps VALUES (?, ?, ?, ?)"
@@ -145,9 +147,38 @@ Result<void> Writer::put_job(const JobRow& row) {
                           .bind(last_key_of(record.id()))
                           .bind_blob(bytes)
                           .run();
-  if (done && record.restarts() > 0) {
-    done = retire_.bind(first_key_of(record.id())).bind(key).run();
+  if (done && record.restarts() > 0) done = retire_earlier(record, key);
+  return done;
+}
+
+Result<void> Writer::retire_earlier(const wire::JobRecord& record, std::int64_t key) {
+  const std::int64_t first = first_key_of(record.id());
+  std::vector<JobRow> open;
+  Result<void> done;
+  earlier_.bind(first).bind(key);
+  while (done && earlier_.next()) {
+    Result<JobRow> row = job_row(earlier_, 0);
+    if (!row) {
+      done = pass(std::move(row.error()));
+    } else if (holds_something(row->record)) {
+      open.push_back(std::move(*row));
+    }
   }
+  if (earlier_.failed()) done = earlier_.error();
+  earlier_.reset();
+  // A run whose end was not put before the next one began: history must not show it as running.
+  for (JobRow& row : open) {
+    if (!done) break;
+    row.record.set_state(record.failed_node().empty() ? "REQUEUED" : "NODE_FAIL");
+    row.record.set_end_time(record.end_time() > 0
+                                ? record.end_time()
+                                : std::max({record.begin_time(), row.record.start_time(),
+                                            row.record.submit_time(), std::int64_t{1}}));
+    row.record.clear_flags();
+    row.record.clear_waiting_nodes();
+    done = put_job(row);
+  }
+  if (done) done = retire_.bind(first).bind(key).run();
   return done;
 }
 

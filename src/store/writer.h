@@ -24,6 +24,8 @@ class Writer {
  private:
   Result<void> put_blob(const Blob& blob);
   Result<void> put_job(const JobRow& row);
+  /// The rows of the job's runs before this one are history now.
+  Result<void> retire_earlier(const wire::JobRecord& record, std::int64_t key);
   Result<void> put_step(const wire::StepRecord& record);
   Result<void> delete_job(std::uint32_t id);
 
@@ -32,6 +34,7 @@ class Writer {
   Statement blob_;
   Statement select_blob_;
   Statement job_;
+  Statement earlier_;
   Statement retire_;
   Statement step_;
   Statement node_;
