@@ -104,14 +104,7 @@ int submit(const Prepared& prepared, const Environment& environment) {
 
   ControllerLink link(environment, std::string(kName));
   const auto reply = submit_job(link, environment, job, prepared.parsed.warnings);
-  if (!reply) {
-    if (reply.error().code != Code::no_connection) return print_error(reply.error(), kName);
-    Error error = reply.error();
-    for (Message& message : error.messages) {
-      message.text = "Batch job submission failed: " + message.text;
-    }
-    return print_error(error, kName);
-  }
+  if (!reply) return own_exit_code(environment, print_error(reply.error(), kName));
   if (job.test_only()) {
     print_info(test_only_text(*reply), kName);
     return 0;

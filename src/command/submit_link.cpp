@@ -106,6 +106,13 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
       error = opened.error();
     }
     if (steady_clock::now() >= until || !controller_expected(environment)) {
+      for (Message& message : error.messages) {
+        message.text =
+            fmt::format("{}: {}",
+                        job.asked().command() == "sbatch" ? "Batch job submission failed"
+                                                          : "Unable to allocate resources",
+                        message.text);
+      }
       return pass(std::move(error));
     }
     if (!said) {
