@@ -49,6 +49,7 @@ StepRun::StepRun(RunOptions options, std::vector<NodeStart> starts, ControllerLi
 int StepRun::run() {
   std::optional<RawTerminal> raw;
   if (options_.pty) raw.emplace(STDIN_FILENO);
+  raw_ = raw.has_value();
   while (!finished()) {
     dial_some();
     poll_once();
@@ -56,6 +57,7 @@ int StepRun::run() {
   }
   drain();
   raw.reset();
+  raw_ = false;
   tell_exits();
   const bool by_us = ending_ != Ending::no || abort_told_;
   if (exits_.any_terminated() && !by_us && !options_.attached) {
@@ -267,7 +269,7 @@ void StepRun::take_exits(NodeLink& node, const wire::TasksExited& exits) {
 
 void StepRun::take_line(const wire::Line& line) {
   const Message message = wire::from_line(line);
-  own_->put(render(message, "slurmstepd") + "\n");
+  say(message, "slurmstepd");
   if (message.text.find("CANCELLED") != std::string::npos && !options_.attached) tell_abort();
 }
 
@@ -281,7 +283,7 @@ void StepRun::launch_failed(NodeLink& node, const Error& why) {
   }
   error(fmt::format("Task launch for StepId={} failed on node {}: {}", step_name_, node.node(),
                     why.what()));
-  if (!why.hint.empty()) own_->put(fmt::format("berth: {}\n", why.hint));
+  if (!why.hint.empty()) say({Severity::plain, why.hint}, "berth");
   if (ending_ == Ending::no) {
     error(fmt::format("Application launch failed: {}", why.what()));
     if (!finished()) tell_abort();
@@ -298,8 +300,9 @@ void StepRun::node_lost(NodeLink& node, const Error& why) {
   if (!unfinished) return;
   failed_to_run_ = true;
   error(fmt::format("Node failure on {}", node.node()));
-  own_->put(
-      fmt::format("berth: the connection to the step's supervisor on {} was lost\n", node.node()));
+  say({Severity::plain,
+       fmt::format("the connection to the step's supervisor on {} was lost", node.node())},
+      "berth");
   if (!options_.no_kill && ending_ == Ending::no && !finished()) {
     tell_abort();
     end_step(SIGTERM);
@@ -315,7 +318,7 @@ void StepRun::take_controller() {
   while (auto frame = link_->next()) {
     if (frame->kind == wire::Kind::Notice) {
       if (const auto notice = wire::decode<wire::Notice>(frame->payload)) {
-        own_->put(render(wire::from_line(notice->line()), options_.program) + "\n");
+        say(wire::from_line(notice->line()), options_.program);
       }
     } else if (frame->kind == wire::Kind::JobEnded) {
       const auto ended = wire::decode<wire::JobEnded>(frame->payload);
@@ -458,8 +461,12 @@ void StepRun::forward(int signal) {
 
 void StepRun::end_step(int first_signal) {
   ending_ = Ending::asked;
-  for (std::size_t i = next_dial_; i < nodes_.size(); ++i) {
-    nodes_[i].set_state(NodeLink::State::lost);
+  // A node that has not answered yet finds nobody there when it does.
+  for (NodeLink& node : nodes_) {
+    if (!node.over() && node.state() != NodeLink::State::running) {
+      node.set_state(NodeLink::State::lost);
+      failed_to_run_ = true;
+    }
   }
   if (first_signal != SIGTERM) forward(first_signal);
   if (first_signal == SIGKILL) {
@@ -507,12 +514,16 @@ void StepRun::tell_status() {
 }
 
 void StepRun::info(const std::string& text) {
-  if (options_.quiet) return;
-  own_->put(fmt::format("{}: {}\n", options_.program, text));
+  if (!options_.quiet) say({Severity::plain, text}, options_.program);
 }
 
 void StepRun::error(const std::string& text) {
-  own_->put(fmt::format("{}: error: {}\n", options_.program, text));
+  say({Severity::error, text}, options_.program);
+}
+
+void StepRun::say(const Message& message, std::string_view who) {
+  // A raw terminal does not go back to the first column by itself.
+  own_->put(render(message, who) + (raw_ ? "\r\n" : "\n"));
 }
 
 }  // namespace berth::command

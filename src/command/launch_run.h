@@ -90,6 +90,7 @@ class StepRun {
   void tell_status();
   void info(const std::string& text);
   void error(const std::string& text);
+  void say(const Message& message, std::string_view who);
   void drain();
 
   RunOptions options_;
@@ -109,6 +110,7 @@ class StepRun {
   bool pipe_told_ = false;
   bool failed_to_run_ = false;
   bool quit_ = false;
+  bool raw_ = false;               // the terminal is in raw mode
   std::optional<Moment> tell_at_;  // lines about ends are held a moment to be grouped
   std::optional<Moment> kill_at_;
   std::optional<Moment> first_exit_;
