@@ -148,7 +148,10 @@ class Scheduler::Pass {
       reserved_nodes_.insert(share.node);
       names.push_back(state_->cluster().nodes[share.node].name);
     }
-    state_->set_planned(job.id, reserved_at_, text::compress_hostlist(names));
+    const Time window = Time{options_.backfill_window_minutes} * 60;
+    const bool near = reserved_at_ > 0 && reserved_at_ <= now_ + window;
+    state_->set_planned(job.id, near ? reserved_at_ : 0,
+                        near ? text::compress_hostlist(names) : std::string());
   }
 
   /// A job that starts now would still run when the first one's place is due, on its nodes, and

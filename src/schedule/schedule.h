@@ -19,6 +19,9 @@ struct Figures {
 struct Options {
   std::size_t depth = 1000;      // jobs that are placed in one pass
   std::size_t examined = 20000;  // jobs that are looked at in one pass
+  /// Starts further away are not shown as planned. The first job that waits is not delayed all the
+  /// same.
+  std::uint32_t backfill_window_minutes = 1440;
 };
 
 /// Looks at what State::take_wake() says and starts what may start. Call after every batch of
