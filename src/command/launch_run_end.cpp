@@ -1,0 +1,165 @@
+// Signals, the end of a step before its tasks want it, and what is said about it.
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "command/launch_run.h"
+#include "command/launch_terminal.h"
+#include "command/messages.h"
+
+namespace berth::command {
+namespace {
+
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr auto kInterruptPause = seconds(1);
+
+}  // namespace
+
+void StepRun::take_signal(int signal) {
+  switch (signal) {
+    case SIGINT:
+      return interrupt();
+    case SIGWINCH:
+      if (const auto window = window_of(STDIN_FILENO); window && options_.pty) {
+        wire::WindowSize size;
+        size.set_rows(window->rows);
+        size.set_columns(window->columns);
+        for (NodeLink& node : nodes_) {
+          if (node.state() != NodeLink::State::running) continue;
+          node.send(size);
+          if (auto sent = node.ready(POLLOUT); !sent) node_lost(node, sent.error());
+        }
+      }
+      return;
+    case SIGTERM:
+    case SIGQUIT:
+    case SIGHUP:
+      if (options_.ignored_signals.contains(signal)) return;
+      if (options_.attached) {
+        quit_ = true;
+        return;
+      }
+      if (ending_ == Ending::no) {
+        info("forcing job termination");
+        tell_abort();
+        end_step(SIGTERM);
+      } else {
+        forward(SIGKILL);
+      }
+      return;
+    case SIGCONT:
+    case SIGCHLD:
+      return;
+    default:
+      if (!options_.ignored_signals.contains(signal)) forward(signal);
+  }
+}
+
+void StepRun::interrupt() {
+  if (options_.attached) {
+    quit_ = true;
+    return;
+  }
+  if (options_.ignored_signals.contains(SIGINT)) return;
+  const Moment now = steady_clock::now();
+  const bool again = last_interrupt_ && now - *last_interrupt_ <= kInterruptPause;
+  last_interrupt_ = now;
+  if (ending_ != Ending::no) {
+    if (!again) return;
+    // The third within a moment: srun leaves, and its connections with it.
+    forward(SIGKILL);
+    quit_ = true;
+    return;
+  }
+  if (again || options_.disable_status || options_.quit_on_interrupt) {
+    info(fmt::format("sending Ctrl-C to StepId={}", step_name_));
+    tell_abort();
+    end_step(SIGINT);
+    return;
+  }
+  info("interrupt (one more within 1 sec to abort)");
+  tell_status();
+}
+
+void StepRun::forward(int signal) {
+  wire::SignalTasks tell;
+  tell.set_signal(signal);
+  for (NodeLink& node : nodes_) {
+    if (node.state() != NodeLink::State::running) continue;
+    node.send(tell);
+    if (auto sent = node.ready(POLLOUT); !sent) node_lost(node, sent.error());
+  }
+}
+
+void StepRun::end_step(int first_signal) {
+  ending_ = Ending::asked;
+  // A node that has not answered yet finds nobody there when it does.
+  for (NodeLink& node : nodes_) {
+    if (!node.over() && node.state() != NodeLink::State::running) {
+      node.set_state(NodeLink::State::lost);
+      failed_to_run_ = true;
+    }
+  }
+  if (first_signal != SIGTERM) forward(first_signal);
+  if (first_signal == SIGKILL) {
+    ending_ = Ending::killed;
+    return;
+  }
+  forward(SIGCONT);
+  forward(SIGTERM);
+  kill_at_ = steady_clock::now() + options_.kill_wait;
+}
+
+void StepRun::tell_abort() {
+  if (abort_told_) return;
+  abort_told_ = true;
+  info(fmt::format("Job step aborted: Waiting up to {} seconds for job step to finish.",
+                   options_.kill_wait.count() + 2));
+}
+
+void StepRun::tell_exits() {
+  tell_at_.reset();
+  for (const std::string& line : exits_.lines(options_.reduce_exit_lines)) error(line);
+}
+
+void StepRun::tell_status() {
+  std::set<std::uint32_t> running;
+  std::set<std::uint32_t> ended;
+  std::set<std::uint32_t> starting;
+  for (const NodeLink& node : nodes_) {
+    for (const std::uint32_t rank : node.ranks()) {
+      if (exits_.has(rank)) {
+        ended.insert(rank);
+      } else if (node.state() == NodeLink::State::running) {
+        running.insert(rank);
+      } else {
+        starting.insert(rank);
+      }
+    }
+  }
+  const auto tell = [&](const std::set<std::uint32_t>& ranks, std::string_view state) {
+    if (!ranks.empty()) info(fmt::format("StepId={} {}: {}", step_name_, tasks_text(ranks), state));
+  };
+  tell(starting, "unknown");
+  tell(running, "running");
+  tell(ended, "exited");
+}
+
+void StepRun::info(const std::string& text) {
+  if (!options_.quiet) say({Severity::plain, text}, options_.program);
+}
+
+void StepRun::error(const std::string& text) {
+  say({Severity::error, text}, options_.program);
+}
+
+void StepRun::say(const Message& message, std::string_view who) {
+  // A raw terminal does not go back to the first column by itself.
+  own_->put(render(message, who) + (raw_ ? "\r\n" : "\n"));
+}
+
+}  // namespace berth::command
