@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bits.h"
+#include "controller/info_history.h"
 #include "job/types.h"
 #include "wire/info.pb.h"
 
@@ -45,6 +46,7 @@ struct Picture {
   std::int64_t last_backfill = 0;
   bool private_jobs = false;
   std::string config;  // serialized ConfigReply
+  std::shared_ptr<const HistorySite> history;
   wire::Pong pong;
 };
 

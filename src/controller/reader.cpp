@@ -250,7 +250,23 @@ std::string Reader::nodes(const wire::ListNodes& ask) const {
 }
 
 void Reader::history(const Request& request) {
-  front_.act({.peer = request.peer, .bytes = wire::framed(wire::HistoryReply()), .answered = true});
+  const auto ask = wire::decode<wire::ListHistory>(request.payload);
+  if (!ask) return front_.act({.peer = request.peer, .close = true});
+  const auto reply = [&](const wire::HistoryReply& message) {
+    front_.act({.peer = request.peer, .bytes = wire::framed(message), .answered = !message.more()});
+  };
+  if (!history_) {
+    Result<store::History> opened = store::History::open(state_directory_);
+    if (!opened) {
+      wire::HistoryReply refused;
+      *refused.mutable_refusal() = wire::to_refusal(opened.error());
+      return reply(refused);
+    }
+    history_.emplace(std::move(*opened));
+  }
+  const auto site = published_.read([](const Picture& picture) { return picture.history; });
+  if (!site) return front_.act({.peer = request.peer, .close = true});  // nothing was published yet
+  HistoryAnswer(*history_, site, users_).answer(*ask, request.caller, std::time(nullptr), reply);
 }
 
 }  // namespace berth::controller

@@ -95,7 +95,11 @@ void Engine::publish() {
   }
   std::vector<std::pair<std::string, Bytes>> partitions;
   std::string config;
+  std::shared_ptr<const HistorySite> history;
   if (all) {
+    history = std::make_shared<const HistorySite>(
+        HistorySite{cluster, setup_.keys().accounting_tres, state_->policy().cluster_name,
+                    state_->policy().mpi_types, state_->policy().job_requeue, setup_.private_jobs});
     for (const cluster::Partition& partition : cluster.partitions) {
       partitions.emplace_back(partition.name,
                               bytes_of(partition_info(site, *state_, partition, setup_)));
@@ -121,6 +125,7 @@ void Engine::publish() {
       for (const cluster::Node& node : cluster.nodes) picture.node_order.push_back(node.name);
       picture.cluster_name = state_->policy().cluster_name;
       picture.config = std::move(config);
+      picture.history = std::move(history);
     } else {
       for (auto& [name, bytes] : nodes) picture.nodes[name] = std::move(bytes);
     }

@@ -1,0 +1,56 @@
+// sacct's question answered from the rows of the store: jobs that ended long ago and jobs that run
+// now look alike there. Runs on the reader's thread; what it needs of the state is a copy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "controller/caller.h"
+#include "controller/info_tres.h"
+#include "controller/users.h"
+#include "job/types.h"
+#include "store/history.h"
+#include "wire/info.pb.h"
+
+namespace berth::controller {
+
+/// What history needs of the state, as it was at the last reconfiguration.
+struct HistorySite {
+  cluster::Cluster cluster;
+  TrackedTres tracked;
+  std::string cluster_name;
+  std::vector<std::string> mpi_types;
+  bool job_requeue = true;
+  bool private_jobs = false;
+};
+
+class HistoryAnswer {
+ public:
+  HistoryAnswer(store::History& history, std::shared_ptr<const HistorySite> site, Users& users)
+      : history_(history), site_(std::move(site)), users_(users) {}
+
+  /// Calls send(reply) for each page; the last one has `more` unset. Errors become a refusal.
+  void answer(const wire::ListHistory& ask, const Caller& caller, std::int64_t now,
+              const std::function<void(const wire::HistoryReply&)>& send);
+
+ private:
+  Result<store::Filter> filter_of(const wire::ListHistory& ask, const Caller& caller);
+  Result<void> add_job(const store::JobRow& row, const wire::ListHistory& ask, std::int64_t now,
+                       wire::HistoryReply& reply);
+  std::shared_ptr<const job::Submission> submission_of(const store::JobRow& row,
+                                                       const wire::Asked* asked) const;
+
+  store::History& history_;
+  std::shared_ptr<const HistorySite> site_;
+  Users& users_;
+  /// Elements of an array and equal submissions are read once.
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::shared_ptr<const job::Submission>> read_;
+};
+
+}  // namespace berth::controller
