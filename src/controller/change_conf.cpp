@@ -28,14 +28,19 @@ conf::SlurmConf surroundings_of(const Setup& setup, Lines lines) {
   return conf;
 }
 
-/// The line with the keys of the record, or why not.
-Result<conf::PartitionLine> with_keys(conf::PartitionLine line, const wire::PartitionRecord& record,
-                                      const Setup& setup, const cluster::Cluster& cluster) {
-  conf::Complaints complaints;
+void put_keys(conf::PartitionLine& line, const wire::PartitionRecord& record,
+              conf::Complaints& complaints) {
   for (const wire::Variable& key : record.keys()) {
     const conf::Pair pair{key.name(), key.value(), {"scontrol", 0}};
     conf::apply_partition_pair(pair, line, complaints);
   }
+}
+
+/// The line with the keys of the record, or why not.
+Result<conf::PartitionLine> with_keys(conf::PartitionLine line, const wire::PartitionRecord& record,
+                                      const Setup& setup, const cluster::Cluster& cluster) {
+  conf::Complaints complaints;
+  put_keys(line, record, complaints);
   if (complaints.failed()) return std::unexpected(complaints.as_error());
   // A key that slurm.conf may have and berth does not use must not be taken in silence here.
   for (const conf::UnusedKeys& unused : complaints.unused_keys()) {
@@ -50,6 +55,18 @@ Result<conf::PartitionLine> with_keys(conf::PartitionLine line, const wire::Part
 }
 
 }  // namespace
+
+conf::PartitionLine partition_line(const Setup& setup, const std::string& name,
+                                   const wire::PartitionRecord* record) {
+  conf::PartitionLine line;
+  for (const conf::PartitionLine& known : setup.config.slurm.partitions) {
+    if (known.name == name) line = known;
+  }
+  line.name = name;
+  conf::Complaints complaints;
+  if (record != nullptr && !record->deleted()) put_keys(line, *record, complaints);
+  return line;
+}
 
 std::vector<conf::PartitionLine> partition_lines(const std::vector<wire::PartitionRecord>& records,
                                                  const Setup& setup,

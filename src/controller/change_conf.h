@@ -18,6 +18,10 @@ std::vector<std::string> apply_partition_records(const std::vector<wire::Partiti
                                                  const Setup& setup, cluster::Cluster& cluster,
                                                  job::Policy& policy);
 
+/// The PartitionName line of slurm.conf (empty when it has none) with what scontrol changed of it.
+conf::PartitionLine partition_line(const Setup& setup, const std::string& name,
+                                   const wire::PartitionRecord* record);
+
 /// The lines of slurm.conf with the records applied, in order. Troubles as above.
 std::vector<conf::PartitionLine> partition_lines(const std::vector<wire::PartitionRecord>& records,
                                                  const Setup& setup,

@@ -19,7 +19,7 @@ class ChangeTest : public ::testing::Test {
  protected:
   job::testing::Controller c;
   Users users;
-  Setup setup;
+  controller::Setup setup;
 
   ChangeTest() {
     setup.cluster = c.state.cluster();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "controller/change_conf.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -200,9 +201,10 @@ wire::PartitionInfo partition_info(const InfoSite& site, const job::State& state
   out.set_priority_tier(known ? policy->second.priority_tier : 1);
   out.set_priority_job_factor(known ? policy->second.priority_job_factor : 1);
   const conf::SlurmConf& conf = setup.config.slurm;
-  for (const conf::PartitionLine& line : conf.partitions) {
-    if (line.name == partition.name) put_rules(out, line, conf);
-  }
+  const auto changed = state.partition_records().find(partition.name);
+  const bool as_written = changed == state.partition_records().end();
+  put_rules(out, partition_line(setup, partition.name, as_written ? nullptr : &changed->second),
+            conf);
   return out;
 }
 
