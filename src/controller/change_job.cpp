@@ -72,7 +72,12 @@ Result<void> update_record(job::State& state, job::JobId id, const Caller& calle
   if (!update.words.empty()) {
     const auto asked = context.fetch(job->asked_blob);
     if (!asked) return fail(Code::io, "what the job was submitted with cannot be read");
-    if (auto done = state.update_words(id, update.words, *asked, caller, now); !done) return done;
+    if (auto done = state.update_words(id, update.words, *asked, caller, now); !done) {
+      if (is_fault(done.error(), job::JobFault::not_pending)) {
+        done.error().hint = "what a running job holds cannot be changed; its TimeLimit can";
+      }
+      return done;
+    }
   }
   if (!update.changes_state()) return {};
   return state.change(id, update.change, caller, now);
