@@ -19,6 +19,7 @@ using Steady = std::chrono::steady_clock;
 /// How often the store is tried again while it cannot be written.
 constexpr std::chrono::seconds kRetry{1};
 constexpr std::chrono::hours kIdle{1};
+constexpr Steady::duration kShortest = std::chrono::milliseconds(20);
 
 std::uint64_t since(Moment start) {
   return static_cast<std::uint64_t>(duration_cast<microseconds>(Steady::now() - start).count());
@@ -159,7 +160,9 @@ Moment Engine::next_moment() const {
   if (const auto time = state_->next_deadline()) {
     const auto wait = std::chrono::system_clock::from_time_t(static_cast<std::time_t>(*time)) -
                       std::chrono::system_clock::now();
-    next = std::min(next, Steady::now() + duration_cast<Steady::duration>(wait));
+    // What was due has just been seen to; should it stay due, it must not keep the thread busy.
+    next =
+        std::min(next, Steady::now() + std::max(kShortest, duration_cast<Steady::duration>(wait)));
   }
   if (const auto moment = owners_.next_deadline()) next = std::min(next, *moment);
   if (agents_.count() > 0) next = std::min(next, next_silence_check_);
@@ -385,6 +388,11 @@ void Engine::cannot_store(Turn& turn, store::Batch batch, Effects effects, const
 }
 
 void Engine::flush() {
+  // Nobody may ever ask: what changed must not grow beyond what there is.
+  if (all_jobs_changed_ || changed_jobs_.size() > 1000 + 2 * state_->jobs().size()) {
+    all_jobs_changed_ = true;
+    changed_jobs_.clear();
+  }
   if (!changed_nodes_.empty() || all_changed_) stale_ = true;
   if (!changed_jobs_.empty() || all_jobs_changed_) stale_jobs_ = true;
   parts_.front.act(outbox_.take());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -58,11 +59,24 @@ class Talker {
     if (frame->kind != wire::KindOf<M>::value) {
       ADD_FAILURE() << "got " << wire::name_of(frame->kind);
       if (frame->kind == wire::Kind::Done) {
-        ADD_FAILURE() << wire::decode<wire::Done>(frame->payload)->DebugString();
+        const auto done = wire::decode<wire::Done>(frame->payload);
+        for (const auto& line : done->refusal().lines()) ADD_FAILURE() << line.text();
       }
       return {};
     }
     return *wire::decode<M>(frame->payload);
+  }
+  /// The next frame of this kind; others before it are passed over (an agent may be told a thing
+  /// twice).
+  template <class M>
+  M find() {
+    for (int i = 0; i < 20; ++i) {
+      auto frame = client_.receive(kPatience);
+      if (!frame) break;
+      if (frame->kind == wire::KindOf<M>::value) return *wire::decode<M>(frame->payload);
+    }
+    ADD_FAILURE() << "no frame of kind " << wire::name_of(wire::KindOf<M>::value);
+    return {};
   }
   template <class M, class A>
   Result<M> ask(const A& message) {
