@@ -113,6 +113,7 @@ Result<void> State::cancel(JobId id, const Cancel& how, Time now) {
     job.base = Base::cancelled;
     job.ended_by = how.caller.uid;
     m.touch(job);
+    m.effect(TellEnded{job.id, "CANCELLED", job.exit_status, job.reason});
     return {};
   }
   if (ended(job.base)) return pass(job_error(JobFault::already_done));

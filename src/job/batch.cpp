@@ -61,14 +61,14 @@ Environment exported(const Job& job, const wire::Asked& asked, const User& user)
   for (const auto& [name, value] : given) {
     if (everything || always_passed(name)) out.emplace(name, value);
   }
-  if (everything) return out;
+  if (everything || text::equal_ignoring_case(text, "NIL")) return out;
   // A login of the user, as far as it is known here.
   out.emplace("HOME", user.home);
   out.emplace("USER", user.name);
   out.emplace("LOGNAME", user.name);
   out.emplace("SHELL", user.shell);
   out.emplace("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin");
-  if (!text::equal_ignoring_case(text, "NIL")) out["SLURM_GET_USER_ENV"] = "1";
+  out["SLURM_GET_USER_ENV"] = "1";
   return out;
 }
 
@@ -110,7 +110,6 @@ Environment batch_variables(const State& state, const Job& job, const wire::Aske
   if (const auto mode = job.what->text(Opt::open_mode); !mode.empty()) {
     env["SLURM_OPEN_MODE"] = std::string(1, mode.front());
   }
-  env["SLURM_UMASK"] = fmt::format("{:04o}", asked.umask());
   for (const wire::Limit& limit : asked.limits()) {
     env["SLURM_RLIMIT_" + limit.name()] =
         fmt::format("{}{}", limit.demanded() ? "U" : "",

@@ -67,6 +67,12 @@ TEST(Arrays, PickedElementsAreJobsOfTheirOwn) {
   EXPECT_EQ(c.at(id).shown(), "1_[1-2,4]");
 }
 
+TEST(Arrays, IndicesAreCheckedAlsoWhenTheRestIsKnownToFit) {
+  Controller c;
+  c.submit("--mem=1G");
+  EXPECT_FALSE(c.state.submit(submission("--mem=1G --array=1-5000"), 1, kAlice, c.now));
+}
+
 TEST(Het, ComponentsStartAndEndTogether) {
   Controller c;
   const JobId id = c.submit("-n1 --mem=1G : -n2 --mem=1G");

@@ -121,6 +121,29 @@ TEST(Life, RequeueGoesBackIntoTheQueueAfterItsNodesAreFree) {
   EXPECT_TRUE(c.start(id));
 }
 
+TEST(Life, CancelWhileARequeueIsUnderWay) {
+  Controller c;
+  const JobId id = c.started("--mem=1G");
+  ASSERT_TRUE(c.state.requeue(id, kAlice, false, c.now));
+  ASSERT_TRUE(c.state.cancel(id, {kAlice, {}, false, false, false}, c.now));
+  c.script_ends(id, SIGTERM);
+  c.gone(id);
+  EXPECT_EQ(c.shown(id), "CANCELLED BeginTime");
+  EXPECT_EQ(c.at(id).exit_status, 0);
+  EXPECT_EQ(c.at(id).restarts, 1U);
+}
+
+TEST(Life, AHeldJobWithAPastBeginTimeWakesNobody) {
+  Controller c;
+  const JobId id = c.submit("-H --mem=1G --begin=now+1minutes");
+  EXPECT_EQ(c.state.next_deadline(), std::nullopt);
+  c.now += 120;
+  c.state.tick(c.now);
+  EXPECT_EQ(c.state.next_deadline(), std::nullopt);
+  ASSERT_TRUE(c.state.release(id, kAlice, c.now));
+  EXPECT_TRUE(c.start(id));
+}
+
 TEST(Life, TimeLimitWarnsThenEnds) {
   Controller c;
   const JobId id = c.started("--mem=1G -t 2 --signal=B:USR1@50");

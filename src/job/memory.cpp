@@ -142,6 +142,12 @@ void State::Memory::disarm(JobId id) {
   timer_of.erase(at);
 }
 
+Time State::Memory::over_time(const Job& job) const {
+  const auto at = policy.partitions.find(job.partition);
+  const bool own = at != policy.partitions.end() && at->second.over_time_minutes;
+  return Time{own ? *at->second.over_time_minutes : policy.over_time_minutes} * 60;
+}
+
 Time State::Memory::after_due(const Job& job) const {
   const auto depends = dependencies.find(job.id);
   if (depends == dependencies.end()) return 0;
@@ -173,7 +179,7 @@ void State::Memory::arm(const Job& job) {
   } else if (job.running && !ended(job.base) && job.base != Base::pending) {
     if (job.base == Base::running) {
       if (const auto limit = job.limit_at()) {
-        at(*limit + Time{policy.over_time_minutes} * 60);
+        at(*limit + over_time(job));
         if (job.what->warn_signal != 0 && !job.running->warned) {
           at(*limit - Time{job.what->warn_seconds});
         }

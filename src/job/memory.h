@@ -70,6 +70,8 @@ struct State::Memory {
   /// When the job next needs tick().
   void arm(const Job& job);
   void disarm(JobId id);
+  /// OverTimeLimit of its partition or the cluster, in seconds.
+  [[nodiscard]] Time over_time(const Job& job) const;
   /// When an after:job+minutes is met, if all it names have started; 0 = not known.
   [[nodiscard]] Time after_due(const Job& job) const;
   void wake_all() { wake.everything = true; }

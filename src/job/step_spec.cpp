@@ -163,10 +163,11 @@ std::vector<wire::StepSpec> step_specs(const SpecInput& input) {
       names.push_back(cluster.nodes[node.share.node].name);
     }
     request::Environment base = inherited;
-    if (input.own_job) {
-      put_job_facts(base, *input.policy, *input.parts.front().job);
-      base["SLURM_UMASK"] = fmt::format("{:04o}", input.ask->umask());
-    }
+    // A batch script has these already; salloc's command and an srun of its own do not.
+    request::Environment known;
+    put_job_facts(known, *input.policy, *input.parts.front().job);
+    base.insert(known.begin(), known.end());
+    base["SLURM_UMASK"] = fmt::format("{:04o}", input.ask->umask());
     const place::StepEnvironment environment(cluster, job, whole, base);
     for (std::size_t n = 0; n < input.parts[p].plan->nodes.size(); ++n, ++node_id) {
       wire::StepSpec spec = node_spec(input, whole, input.parts[p], node_id, names);

@@ -89,8 +89,9 @@ void add_usage(wire::StepUsage& sum, const wire::StepUsage& more) {
 
 /// The script is over, and with it the job.
 void end_batch(State::Memory& m, Job& job, const Step& step, Time now) {
-  if (job.flags.completing || !job.running) {  // already over for another reason
-    if (ended(job.base)) m.set_exit(job, step.exit_status);
+  if (job.flags.completing || !job.running) {              // already over for another reason
+    const bool requeued = job.end_cause == "JOB REQUEUE";  // and perhaps cancelled since
+    if (ended(job.base) && !requeued) m.set_exit(job, step.exit_status);
     return;
   }
   job.exit_status = step.exit_status;

@@ -246,7 +246,9 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   }
   Builder builder(m, ask, asked_blob, caller, now);
   const bool immediate = first.immediate_seconds && *first.immediate_seconds <= 1;
-  const bool known_shape = parts->size() == 1 && m.placeable.contains(first.shape);
+  // Indices of arrays are checked with the names; they are not part of the shape.
+  const bool known_shape =
+      parts->size() == 1 && !first.request.array && m.placeable.contains(first.shape);
   std::vector<place::JobPlan> plans;
   if (!known_shape || ask.test_only() || immediate) {
     std::size_t failed = 0;

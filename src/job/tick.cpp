@@ -35,7 +35,7 @@ void running_due(State::Memory& m, Job& job, Time now) {
   }
   if (job.base != Base::running) return;
   if (const auto limit = job.limit_at()) {
-    if (*limit + Time{m.policy.over_time_minutes} * 60 <= now) {
+    if (*limit + m.over_time(job) <= now) {
       m.end_whole(job, Base::timeout, "TimeLimit", "TIME LIMIT", false, now);
       return;
     }
