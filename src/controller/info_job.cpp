@@ -44,6 +44,15 @@ std::uint32_t number_of(std::string_view text) {
   return static_cast<std::uint32_t>(text::parse_number(text, UINT32_MAX).value_or(0));
 }
 
+/// Tasks see "gres/gpu:map:0,1" in SLURM_TRES_BIND; scontrol shows "gres/gpu:map_gpu:0,1".
+std::string bind_words(std::string text) {
+  for (const std::string_view kind : {"gpu:map:", "gpu:mask:"}) {
+    const std::size_t at = text.find(kind);
+    if (at != text.npos) text.insert(at + kind.size() - 1, "_gpu");
+  }
+  return text;
+}
+
 /// Without the generic resources that are not tracked.
 std::string tracked_part(std::string_view tres, const TrackedTres& tracked) {
   std::string out;
@@ -178,9 +187,10 @@ void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
   if (request.cpus_per_gpu)
     out.set_cpus_per_tres(fmt::format("gres/gpu:{}", *request.cpus_per_gpu));
   if (request.ntasks_per_gpu) out.set_ntasks_per_tres(std::to_string(*request.ntasks_per_gpu));
-  if (size.counts.gpu_bind && !request.ntasks_per_gpu)
-    out.set_tres_bind(size.counts.gpu_bind->text);
-  if (request.gpu_bind) out.set_tres_bind(request.gpu_bind->text);
+  if (size.counts.gpu_bind && !request.ntasks_per_gpu) {
+    out.set_tres_bind(bind_words(size.counts.gpu_bind->text));
+  }
+  if (request.gpu_bind) out.set_tres_bind(bind_words(request.gpu_bind->text));
   out.set_tres_freq(std::string(job.what->text(Opt::gpu_freq)));
   out.set_tres_per_job(gres_ask_words(request.gres_per_job));
   out.set_tres_per_node(gres_ask_words(request.gres_per_node));
