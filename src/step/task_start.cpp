@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,8 @@ void take_streams(const TaskStart& start) {
   std::array<int, 3> from{start.in, start.out, start.err};
   for (int& fd : from) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 64);
   for (int i = 0; i < 3; ++i) ::dup2(from[static_cast<std::size_t>(i)], i);
+  // At once, not only at execve: a task that hangs before it must not hold the supervisor's lock.
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
 }
 
 void bind_to_cpus(const TaskStart& start) {

@@ -1,0 +1,172 @@
+// The agent as controller and clients see it, with real supervisors and processes.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "node/agent_test_fixture.h"
+#include "step/supervisor.h"
+
+namespace {
+
+/// This program is its own supervisor: see the fixture.
+const bool kIsSupervisor = [] {
+  const auto words = berth::step::read_file("/proc/self/cmdline").value_or("");
+  if (!words.ends_with(std::string("--supervise") + '\0')) return false;
+  ::_exit(berth::step::supervise(3, 4));
+}();
+
+}  // namespace
+
+namespace berth::node {
+namespace {
+
+using testing::HasSubstr;
+
+std::string why(const wire::LaunchReply& reply) {
+  return reply.has_refusal() && reply.refusal().lines_size() > 0 ? reply.refusal().lines(0).text()
+                                                                 : "";
+}
+
+TEST_F(AgentTest, BatchJobRunsAndItsEndIsToldUntilForgotten) {
+  ASSERT_FALSE(kIsSupervisor);
+  tell(begin_batch("echo hello; exit 3"));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_EQ(file("out"), "hello\n");
+  EXPECT_EQ(WEXITSTATUS(ended_[0].statuses(0)), 3);
+  ASSERT_TRUE(begun_.has_value());
+  EXPECT_FALSE(begun_->has_refusal());
+  EXPECT_EQ(started_.size(), 1U);
+
+  // A connection that breaks: the end is told again.
+  ended_.clear();
+  registration_.reset();
+  agent_link_->abort();
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_EQ(registration_->nodes(0).steps_size(), 1);
+  EXPECT_EQ(registration_->nodes(0).jobs(0).job_id(), 7U);
+
+  end_job();
+  ASSERT_TRUE(until([&] { return gone_.has_value(); }));
+  wire::Forget forget;
+  forget.set_node("n0");
+  forget.set_job_id(7);
+  forget.set_attempt(1);
+  tell(forget);
+  EXPECT_TRUE(until([&] { return std::filesystem::is_empty(directory_ + "/spool/n0"); }));
+}
+
+TEST_F(AgentTest, AnAttemptIsStartedOnce) {
+  tell(begin_batch("echo run >> count"));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  begun_.reset();
+  tell(begin_batch("echo run >> count"));
+  ASSERT_TRUE(until([&] { return begun_.has_value(); }));
+  end_job();
+  ASSERT_TRUE(until([&] { return gone_.has_value(); }));
+  EXPECT_EQ(file("count"), "run\n");
+}
+
+TEST_F(AgentTest, LaunchWaitsForItsJobAndIsGoodOnce) {
+  const wire::Ticket ticket = auth::sign_ticket("n0", spec(0), kKey);
+  loop_.after(std::chrono::milliseconds(50), [&] { tell(begin_job()); });
+  EXPECT_EQ(why(launch(ticket, "true")), "");
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_THAT(why(launch(ticket, "true")), HasSubstr("used before"));
+}
+
+TEST_F(AgentTest, TicketsThatAreNotGood) {
+  tell(begin_job());
+  wire::StepSpec s = spec(0);
+  EXPECT_THAT(why(launch(auth::sign_ticket("n0", s, std::string(32, 'x')), "touch ran")),
+              HasSubstr("Invalid job credential"));
+  wire::Ticket altered = auth::sign_ticket("n0", s, kKey);
+  s.set_uid(s.uid() + 1);
+  altered.set_spec(s.SerializeAsString());
+  EXPECT_THAT(why(launch(altered, "touch ran")), HasSubstr("Invalid job credential"));
+  s = spec(0);
+  s.set_expires(std::time(nullptr) - 1);
+  EXPECT_THAT(why(launch(auth::sign_ticket("n0", s, kKey), "touch ran")), HasSubstr("expired"));
+  EXPECT_EQ(file("ran"), "");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+}
+
+TEST_F(AgentTest, EndedJobTakesItsStepsAlongAndRefusesNewOnes) {
+  tell(begin_job());
+  EXPECT_EQ(why(launch(auth::sign_ticket("n0", spec(0), kKey), "sleep 1000")), "");
+  end_job();
+  ASSERT_TRUE(until([&] { return gone_.has_value(); }));
+  ASSERT_EQ(ended_.size(), 1U);
+  EXPECT_EQ(WTERMSIG(ended_[0].statuses(0)), SIGTERM);
+  EXPECT_THAT(why(launch(auth::sign_ticket("n0", spec(1), kKey), "true")),
+              HasSubstr("already completing"));
+}
+
+TEST_F(AgentTest, AStepThatWasEndedBeforeItCameIsRefused) {
+  tell(begin_job());
+  wire::EndStep end;
+  end.set_node("n0");
+  end.set_job_id(7);
+  end.set_attempt(1);
+  end.set_step_id(4);
+  tell(end);
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_TRUE(ended_[0].system_failure());
+  EXPECT_THAT(why(launch(auth::sign_ticket("n0", spec(4), kKey), "true")),
+              HasSubstr("used before"));
+}
+
+TEST_F(AgentTest, ANewAgentFindsRunningStepsAndTicketsStayUsed) {
+  const wire::Ticket ticket = auth::sign_ticket("n0", spec(0), kKey);
+  tell(begin_job());
+  EXPECT_EQ(why(launch(ticket, "echo up > up; while [ ! -e go ]; do sleep 0.02; done; exit 5")),
+            "");
+  ASSERT_TRUE(until([&] { return file("up") == "up\n"; }));
+  agent_.reset();
+  start_agent();
+  EXPECT_EQ(registration_->nodes(0).steps_size(), 1);
+  EXPECT_EQ(registration_->nodes(0).jobs_size(), 1);
+  net::Client srun = std::move(*client_);  // its connection is the supervisor's, not the agent's
+  EXPECT_THAT(why(launch(ticket, "true")), HasSubstr("used before"));
+  ASSERT_TRUE(step::write_file(directory_ + "/go", ""));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_EQ(WEXITSTATUS(ended_[0].statuses(0)), 5);
+}
+
+TEST_F(AgentTest, DeadSupervisorIsNoticedAndItsProcessesAreEnded) {
+  tell(begin_job());
+  EXPECT_EQ(why(launch(auth::sign_ticket("n0", spec(0), kKey),
+                       "echo $PPID > supervisor; "
+                       "setsid sh -c 'trap : TERM; echo $$ > escaped; while :; do sleep 1; done' & "
+                       "while [ ! -s escaped ]; do sleep 0.02; done; touch ready; sleep 1000")),
+            "");
+  ASSERT_TRUE(until([&] { return std::filesystem::exists(directory_ + "/ready"); }));
+  ::kill(std::stoi(file("supervisor")), SIGKILL);
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_TRUE(ended_[0].system_failure());
+  const pid_t escaped = std::stoi(file("escaped"));
+  EXPECT_TRUE(until([&] { return ::kill(escaped, 0) != 0; }));
+}
+
+TEST_F(AgentTest, FailedPrologRefusesTheJobAndEpilogTroubleIsTold) {
+  ASSERT_TRUE(step::write_file(directory_ + "/fails", "#!/bin/sh\nexit 3\n", 0755));
+  config_.add_prolog(directory_ + "/fails");
+  config_.add_epilog(directory_ + "/fails");
+  registration_.reset();
+  agent_link_->abort();
+  ASSERT_TRUE(until([&] { return registration_.has_value(); }));
+  tell(begin_batch("touch ran"));
+  ASSERT_TRUE(until([&] { return begun_.has_value(); }));
+  EXPECT_TRUE(begun_->prolog_failed());
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+  end_job();
+  ASSERT_TRUE(until([&] { return gone_.has_value(); }));
+  EXPECT_EQ(gone_->trouble(), "Epilog error");
+}
+
+TEST_F(AgentTest, UnknownJobIsGoneAtOnce) {
+  end_job();
+  ASSERT_TRUE(until([&] { return gone_.has_value(); }));
+  EXPECT_EQ(gone_->trouble(), "");
+}
+
+}  // namespace
+}  // namespace berth::node
