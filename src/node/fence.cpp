@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,7 +45,13 @@ Result<std::unique_ptr<Fence>> Fence::open(const std::string& path, const std::s
   if (std::string trouble = fence->rewrite(); !trouble.empty()) {
     return fail(Code::io, fmt::format("{}: {}", path, trouble));
   }
+  // The thread must not take signals that the loop waits for: a SIGCHLD it takes is lost.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   fence->thread_ = std::thread([f = fence.get()] { f->work(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return fence;
 }
 
