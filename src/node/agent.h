@@ -37,6 +37,7 @@ class Agent {
                                              Place place);
   /// Takes up what an earlier agent left, then serves.
   Result<void> start();
+  ~Agent() { cgroups_.leave(); }
 
  private:
   Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence& fence);
