@@ -145,7 +145,7 @@ class Salloc {
     job.set_token(auth::random_token());
     job.set_interactive(true);
     job.set_detached(prepared_.has(Opt::no_shell));
-    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings);
+    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings, &signals_);
     if (!reply) return refused(reply.error());
     JobWait wait;
     wait.program = kName;

@@ -119,7 +119,7 @@ class Srun {
     job.set_token(token_);
     job.set_interactive(true);
     job.set_test_only(prepared_.has(Opt::test_only));
-    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings);
+    const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings, &signals_);
     if (!reply) return refused(reply.error());
     if (job.test_only()) {
       print_info(test_only_text(*reply), kName);

@@ -21,6 +21,19 @@ constexpr auto kRetryFor = seconds(60);
 constexpr auto kRetryEvery = milliseconds(500);
 constexpr auto kReplyPatience = seconds(100);
 
+bool stopped(SignalFd* signals) {
+  while (signals != nullptr) {
+    const auto signal = signals->take();
+    if (!signal) return false;
+    if (*signal != SIGCONT && *signal != SIGWINCH && *signal != SIGCHLD) return true;
+  }
+  return false;
+}
+
+std::unexpected<Error> interrupted() {
+  return fail(Code::no_connection, "Job allocation request was interrupted by a signal");
+}
+
 }  // namespace
 
 Result<void> ControllerLink::open() {
@@ -79,7 +92,8 @@ std::optional<milliseconds> ControllerLink::until_try() const {
 }
 
 Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
-                                     const wire::SubmitJob& job, const std::vector<Message>& told) {
+                                     const wire::SubmitJob& job, const std::vector<Message>& told,
+                                     SignalFd* signals) {
   const Moment until = steady_clock::now() + kRetryFor;
   bool said = false;
   while (true) {
@@ -99,6 +113,7 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
         if (!link.connected()) break;
         wait.events = link.events();
         ::poll(&wait, 1, 1000);
+        if (stopped(signals)) return interrupted();
         link.flush();
       }
       error = lost_controller();
@@ -120,6 +135,7 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
       said = true;
     }
     ::poll(nullptr, 0, static_cast<int>(kRetryEvery.count()));
+    if (stopped(signals)) return interrupted();
   }
 }
 

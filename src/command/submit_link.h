@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "command/launch_signals.h"
 #include "net/client.h"
 #include "request/request.h"
 #include "wire/submit.pb.h"
@@ -64,9 +65,10 @@ class ControllerLink {
 };
 
 /// Sends a job, again with the same token while no controller answers, for up to a minute. The
-/// reply's warnings are printed, but for those in `told`.
+/// reply's warnings are printed, but for those in `told`. One of `signals` ends it.
 Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
-                                     const wire::SubmitJob& job, const std::vector<Message>& told);
+                                     const wire::SubmitJob& job, const std::vector<Message>& told,
+                                     SignalFd* signals = nullptr);
 
 /// "sbatch: Job 12 to start at 2026-11-15T08:24:47 a using 2 processors on nodes gpu[1-2] in
 /// partition debug", without the command's name.
