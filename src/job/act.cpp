@@ -134,9 +134,9 @@ Result<void> State::cancel(JobId id, const Cancel& how, Time now) {
   const bool whole = job.het && job.het->offset == 0;
   const std::string reason = job.running ? "None" : job.reason;
   if (whole) {
-    m.end_whole(job, Base::cancelled, reason, "", how.signal.has_value(), now);
+    m.end_whole(job, Base::cancelled, reason, "SIGNAL", how.signal.has_value(), now);
   } else if (job.running) {
-    m.end(job, Base::cancelled, reason, "", how.signal.has_value(), now);
+    m.end(job, Base::cancelled, reason, "SIGNAL", how.signal.has_value(), now);
   } else {
     m.end_pending(job, Base::cancelled, now);
   }
@@ -151,7 +151,7 @@ Result<void> State::cancel_step(JobId id, std::uint32_t step, const Cancel& how,
   const bool open = job.running && job.running->open_steps.contains(step);
   if (!open)
     return pass(job_error(ended(job.base) ? JobFault::already_done : JobFault::no_such_job));
-  if (!how.signal || *how.signal == SIGKILL) return end_step(id, step, how.caller, "", now);
+  if (!how.signal || *how.signal == SIGKILL) return end_step(id, step, how.caller, "SIGNAL", now);
   wire::SignalStep message;
   message.set_job_id(job.id);
   message.set_attempt(job.attempt);

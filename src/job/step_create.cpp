@@ -242,7 +242,8 @@ Result<void> State::end_step(JobId id, std::uint32_t step, const Caller& caller,
     open.ending = true;
     if (open.cause.empty()) open.cause = cause;
     const std::vector<std::string> nodes(open.open_nodes.begin(), open.open_nodes.end());
-    m.effect(EndStep{one, part->attempt, step, nodes, cause, again});
+    // scancel of a step kills it at once.
+    m.effect(EndStep{one, part->attempt, step, nodes, cause, again || cause == "SIGNAL"});
     m.arm(*part);
   }
   (void)now;
