@@ -71,6 +71,10 @@ std::string Cgroups::make(const std::string& name) const {
   if (!usable()) return {};
   std::string path = path_of(name);
   if (::mkdir(path.c_str(), 0755) == 0) return path;
+  // Somebody tidied up the empty base.
+  if (errno == ENOENT && ::mkdir(base_.c_str(), 0755) == 0 && ::mkdir(path.c_str(), 0755) == 0) {
+    return path;
+  }
   // Left over from an attempt that never started: empty, but it may have been killed.
   if (errno == EEXIST && step::clear_cgroup(path) && ::mkdir(path.c_str(), 0755) == 0) return path;
   return {};
