@@ -31,7 +31,7 @@ def user_names():
 def test_this_machine_from_nothing_to_nothing():
     with Cluster() as c:
         assert re.match(r"cluster local is up; its state is in " + re.escape(str(c.state)), c.up_text)
-        assert f"SLURM_CONF={c.conf}" in c.up_text  # it is not where commands look by themselves
+        assert "export" not in c.up_text  # PATH and SLURM_CONF are set
         tries = c.up_text.split("try:\n")[1].splitlines()
         assert sum(line.strip().startswith(("sinfo", "srun", "sbatch")) for line in tries) == 3
         # What it says to try works.
@@ -40,6 +40,9 @@ def test_this_machine_from_nothing_to_nothing():
         assert "DefMemPerCPU" in c.conf.read_text()
         again = c.up()
         assert again.returncode == 0 and "runs already" in again.stdout
+        # It is not where commands look by themselves: the hint says what to set.
+        bare = berth("up", "--state", c.state, env={"PATH": "/usr/bin:/bin", "HOME": c.own})
+        assert f"export PATH={bin_dir()}:$PATH SLURM_CONF={c.conf}" in bare.stdout
         status = c.run("berth", "status", "--state", c.state).stdout
         assert "1 of 1 are up" in status
         down = c.down()
@@ -69,8 +72,8 @@ def test_run_files_go_and_state_stays():
 @pytest.mark.parametrize(
     ("spec", "nodes", "gres"),
     [
-        ("4x4:a100", "4", "gpu:a100:4"),
-        ("gpu[1-2]:cpus=8:mem=32G:gpus=v100x2", "2", "gpu:v100:2"),
+        ("4x4:a100", "4", "gpu:a100:4(S:0-1)"),
+        ("gpu[1-2]:cpus=8:mem=32G:gpus=v100x2", "2", "gpu:v100:2(S:0-1)"),
         ("3x0", "3", "(null)"),
     ],
 )
@@ -99,8 +102,8 @@ def test_emulated_by_directory_is_found_by_its_slurm_conf(tmp_path):
 
 def test_two_clusters_side_by_side():
     with Cluster(emulate="2x1:a100") as a, Cluster(emulate="3x2:h100") as b:
-        assert a.out("sinfo", "-h", "-o", "%D %G") == "2 gpu:a100:1"
-        assert b.out("sinfo", "-h", "-o", "%D %G") == "3 gpu:h100:2"
+        assert a.out("sinfo", "-h", "-o", "%D %G") == "2 gpu:a100:1(S:0)"
+        assert b.out("sinfo", "-h", "-o", "%D %G") == "3 gpu:h100:2(S:0-1)"
         job = a.submit("-H", "--wrap", "true")
         assert b.job_state(job) == ""
         # BERTH_CLUSTER is enough where there is no SLURM_CONF.
@@ -131,8 +134,11 @@ def test_plain_jobs_share_a_node():
             c.wait_state(job, "RUNNING")
 
 
-def test_down_ends_every_process():
-    with Cluster(emulate="2x0") as c:
+def test_down_ends_every_process(tmp_path):
+    (tmp_path / "slurm.conf").write_text(
+        "ClusterName=stubborn\nKillWait=2\nSlurmdParameters=config_overrides\nNodeName=n[1-2] CPUs=4 RealMemory=4096\n"
+        "PartitionName=main Nodes=ALL Default=YES State=UP\n")
+    with Cluster(emulate=tmp_path) as c:
         mark = f"berth-left-{os.getpid()}-{time.monotonic_ns()}"
         # A child that ignores SIGTERM and one that left its session and its parent.
         script = c.work / "stubborn.sh"
@@ -210,10 +216,13 @@ def test_down_and_status_of_nothing(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0 or "alice" not in user_names(), reason="needs root and a user alice")
 def test_as_a_plain_user():
     """No root, no configuration: the user's own state directory, found without any variable."""
-    with Cluster(user="alice", state=None) as c:
-        env = clean_environment(HOME=c.own, XDG_STATE_HOME=f"{c.own}/s", XDG_RUNTIME_DIR=f"{c.own}/r")
-        (pathlib.Path(c.own) / "r").mkdir(mode=0o700)
-        os.chown(f"{c.own}/r", pwd.getpwnam("alice").pw_uid, pwd.getpwnam("alice").pw_gid)
+    alice = pwd.getpwnam("alice")
+    home = pathlib.Path(tempfile.mkdtemp(prefix="berth-home-", dir="/tmp"))
+    (home / "run").mkdir(mode=0o700)
+    for path in (home, home / "run"):
+        os.chown(path, alice.pw_uid, alice.pw_gid)
+    env = clean_environment(HOME=str(home), XDG_STATE_HOME=str(home / "state"), XDG_RUNTIME_DIR=str(home / "run"))
+    try:
         run = berth("up", "--emulate", "2x2:a100", env=env, **as_user("alice"))
         try:
             assert run.returncode == 0, run.stderr
@@ -224,5 +233,7 @@ def test_as_a_plain_user():
         finally:
             down = berth("down", env=env, **as_user("alice"))
         assert down.returncode == 0, down.stderr
-        assert not processes_naming(f"{c.own}/s")
-        assert list((pathlib.Path(c.own) / "r").iterdir()) == []
+        assert not processes_naming(str(home / "state"))
+        assert list((home / "run").iterdir()) == []
+    finally:
+        shutil.rmtree(home)
