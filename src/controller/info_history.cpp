@@ -253,6 +253,12 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHi
   if (!steps) return pass(std::move(steps.error()));
   std::ranges::stable_sort(*steps, step_before);
   for (const wire::StepRecord& step : *steps) *out.add_steps() = step_of(out.job(), step);
+  if (job::ended(job.base) && !job.flags.completing) return {};
+  for (wire::StepInfo& step : running_(record.id())) {
+    wire::HistoryStep& live = *out.add_steps();
+    live.set_state("RUNNING");
+    *live.mutable_step() = std::move(step);
+  }
   return {};
 }
 

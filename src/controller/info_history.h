@@ -32,8 +32,12 @@ struct HistorySite {
 
 class HistoryAnswer {
  public:
-  HistoryAnswer(store::History& history, std::shared_ptr<const HistorySite> site, Users& users)
-      : history_(history), site_(std::move(site)), users_(users) {}
+  /// Steps of a job that run now; the store has those that ended.
+  using RunningSteps = std::function<std::vector<wire::StepInfo>(std::uint32_t job)>;
+
+  HistoryAnswer(store::History& history, std::shared_ptr<const HistorySite> site, Users& users,
+                RunningSteps running)
+      : history_(history), site_(std::move(site)), users_(users), running_(std::move(running)) {}
 
   /// Calls send(reply) for each page; the last one has `more` unset. Errors become a refusal.
   void answer(const wire::ListHistory& ask, const Caller& caller, std::int64_t now,
@@ -49,6 +53,7 @@ class HistoryAnswer {
   store::History& history_;
   std::shared_ptr<const HistorySite> site_;
   Users& users_;
+  RunningSteps running_;
   /// Elements of an array and equal submissions are read once.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::shared_ptr<const job::Submission>> read_;
 };

@@ -42,6 +42,7 @@ struct Picture {
   std::map<std::string, Bytes> nodes;  // NodeInfo by name
   std::vector<std::string> node_order;
   std::vector<std::pair<std::string, Bytes>> partitions;  // PartitionInfo
+  std::set<std::string, std::less<>> hidden_partitions;
   std::string cluster_name;
   std::int64_t last_backfill = 0;
   bool private_jobs = false;

@@ -50,8 +50,8 @@ bool named(const JobView& job, const wire::JobName& name) {
 class Filter {
  public:
   Filter(const wire::ListJobs& ask, const Caller& caller, const std::vector<std::uint32_t>& uids,
-         bool private_jobs)
-      : ask_(ask), caller_(caller), uids_(uids), private_jobs_(private_jobs) {
+         const Picture& picture)
+      : ask_(ask), caller_(caller), uids_(uids), picture_(picture) {
     for (const std::string& state : ask.states()) {
       if (text::equal_ignoring_case(state, "all")) all_states_ = true;
     }
@@ -59,11 +59,15 @@ class Filter {
   }
 
   [[nodiscard]] bool passes(const JobView& job) const {
-    if (private_jobs_ && !may_touch(caller_, job.uid)) return false;
+    if (picture_.private_jobs && !may_touch(caller_, job.uid)) return false;
     if (names_users_ && std::ranges::find(uids_, job.uid) == uids_.end()) return false;
     if (ask_.ids_size() > 0 && std::ranges::none_of(ask_.ids(), [&](const wire::JobName& name) {
           return named(job, name);
         })) {
+      return false;
+    }
+    if (!ask_.with_hidden() && ask_.ids_size() == 0 &&
+        picture_.hidden_partitions.contains(job.partition)) {
       return false;
     }
     if (ask_.states_size() > 0 && !all_states_) return any_of(ask_.states(), job.states);
@@ -74,7 +78,7 @@ class Filter {
   const wire::ListJobs& ask_;
   const Caller& caller_;
   const std::vector<std::uint32_t>& uids_;
-  bool private_jobs_;
+  const Picture& picture_;
   bool all_states_ = false;
   bool names_users_ = false;
 };
@@ -109,7 +113,7 @@ std::string jobs_frame(const Picture& picture, const wire::ListJobs& ask, const 
   head.set_cluster_name(picture.cluster_name);
   head.set_last_backfill(picture.last_backfill);
   head.AppendToString(&frame.bytes);
-  const Filter filter(ask, caller, uids, picture.private_jobs);
+  const Filter filter(ask, caller, uids, picture);
   const auto take = [&](const JobView& job) {
     if (!filter.passes(job)) return;
     append_job(frame.bytes, job, ask);
@@ -172,8 +176,9 @@ void Reader::work() {
       requests.swap(requests_);
     }
     // Once for all that came in the meantime.
-    refresh_(std::ranges::any_of(
-        requests, [](const Request& request) { return request.kind == wire::Kind::ListJobs; }));
+    refresh_(std::ranges::any_of(requests, [](const Request& request) {
+      return request.kind == wire::Kind::ListJobs || request.kind == wire::Kind::ListHistory;
+    }));
     for (const Request& request : requests) answer(request);
   }
 }
@@ -215,7 +220,14 @@ std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
   std::vector<std::uint32_t> uids(ask.users().begin(), ask.users().end());
   if (ask.only_mine()) uids.push_back(caller.uid);
   for (const std::string& name : ask.user_names()) {
-    if (const auto uid = users_.uid_of(name)) uids.push_back(*uid);
+    const auto uid = users_.uid_of(name);
+    if (!uid) {
+      wire::JobsReply refused;
+      *refused.mutable_refusal() =
+          wire::to_refusal(fail(Code::bad_value, fmt::format("Invalid user: {}", name)).error());
+      return wire::framed(refused);
+    }
+    uids.push_back(*uid);
   }
   const std::int64_t now = std::time(nullptr);
   return published_.read(
@@ -266,7 +278,21 @@ void Reader::history(const Request& request) {
   }
   const auto site = published_.read([](const Picture& picture) { return picture.history; });
   if (!site) return front_.act({.peer = request.peer, .close = true});  // nothing was published yet
-  HistoryAnswer(*history_, site, users_).answer(*ask, request.caller, std::time(nullptr), reply);
+  // Steps are stored when they end: those that run are taken from the picture.
+  const auto running = [&](std::uint32_t job) {
+    return published_.read([&](const Picture& picture) {
+      std::vector<wire::StepInfo> steps;
+      const auto found = picture.jobs.find(job);
+      if (found == picture.jobs.end()) return steps;
+      for (const Bytes& bytes : found->second->steps) {
+        wire::StepInfo step;
+        if (step.ParseFromString(*bytes)) steps.push_back(std::move(step));
+      }
+      return steps;
+    });
+  };
+  HistoryAnswer(*history_, site, users_, running)
+      .answer(*ask, request.caller, std::time(nullptr), reply);
 }
 
 }  // namespace berth::controller

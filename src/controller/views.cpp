@@ -94,6 +94,7 @@ void Engine::publish() {
     if (all || changed_nodes_.contains(name)) nodes[name] = bytes_of(node_info(site, *state_, i));
   }
   std::vector<std::pair<std::string, Bytes>> partitions;
+  std::set<std::string, std::less<>> hidden;
   std::string config;
   std::shared_ptr<const HistorySite> history;
   if (all) {
@@ -101,8 +102,9 @@ void Engine::publish() {
         HistorySite{cluster, setup_.keys().accounting_tres, state_->policy().cluster_name,
                     state_->policy().mpi_types, state_->policy().job_requeue, setup_.private_jobs});
     for (const cluster::Partition& partition : cluster.partitions) {
-      partitions.emplace_back(partition.name,
-                              bytes_of(partition_info(site, *state_, partition, setup_)));
+      const wire::PartitionInfo info = partition_info(site, *state_, partition, setup_);
+      if (info.hidden()) hidden.insert(info.name());
+      partitions.emplace_back(partition.name, bytes_of(info));
     }
     config = config_reply(setup_, parts_.host, users_, figures_.started).SerializeAsString();
   }
@@ -121,6 +123,7 @@ void Engine::publish() {
     if (all) {
       picture.nodes = std::move(nodes);
       picture.partitions = std::move(partitions);
+      picture.hidden_partitions = std::move(hidden);
       picture.node_order.clear();
       for (const cluster::Node& node : cluster.nodes) picture.node_order.push_back(node.name);
       picture.cluster_name = state_->policy().cluster_name;
