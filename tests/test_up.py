@@ -159,7 +159,7 @@ def test_killed_daemons_come_back_with_up():
         c.wait_state(running, "RUNNING")
         for which in ("controller", "node"):
             os.kill(c.pid(which), signal.SIGKILL)
-            assert c.run("berth", "status", "--state", c.state, rc=3)
+            until(lambda: c.run("berth", "status", "--state", c.state, rc=None).returncode == 3, what="its end")
             c.start()
         assert c.job_state(held) == "PENDING"
         assert c.job_state(running) == "RUNNING"

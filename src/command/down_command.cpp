@@ -49,7 +49,8 @@ void end_jobs(const ClusterHome& home) {
   const bool done = wait_until(job_patience(home), [&] {
     const auto now = count_jobs(home);
     left = now ? now->all() : left;
-    return (now && now->all() == 0) || !home.controller();
+    // Without an agent nobody can tell that a job's processes are gone: they are looked for below.
+    return (now && now->all() == 0) || !home.controller() || !home.agent();
   });
   if (!done) print_hint(fmt::format("{} jobs have not ended; their processes are killed", left));
 }
