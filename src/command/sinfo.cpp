@@ -15,7 +15,8 @@ namespace berth::command {
 namespace {
 
 int print_load_error(Error error) {
-  if (!error.messages.empty()) {
+  const bool lost = error.code == Code::no_connection || error.code == Code::timed_out;
+  if (lost && !error.messages.empty()) {
     error.messages.front() = {Severity::bare,
                               "slurm_load_partitions: " + error.messages.front().text};
   }

@@ -34,7 +34,8 @@ Shown shown_for(const SqueueOptions& options, const request::Environment& enviro
 
 int print_load_error(Error error) {
   // Slurm names the call that failed instead of the program.
-  if (!error.messages.empty()) {
+  const bool lost = error.code == Code::no_connection || error.code == Code::timed_out;
+  if (lost && !error.messages.empty()) {
     error.messages.front() = {Severity::bare,
                               "slurm_load_jobs error: " + error.messages.front().text};
   }

@@ -75,16 +75,16 @@ wire::HistoryStep step_of(const wire::JobInfo& job, const wire::StepRecord& reco
 }
 
 /// batch, interactive and extern come before the numbered ones.
-bool step_before(const wire::StepRecord& a, const wire::StepRecord& b) {
+bool step_before(const wire::HistoryStep& a, const wire::HistoryStep& b) {
   const auto rank = [](std::uint32_t id) {
     return id == wire::kBatchStep         ? 0
            : id == wire::kInteractiveStep ? 1
            : id == wire::kExternStep      ? 2
                                           : 3;
   };
-  const int first = rank(a.step_id());
-  const int second = rank(b.step_id());
-  return first != second ? first < second : a.step_id() < b.step_id();
+  const int first = rank(a.step().step_id());
+  const int second = rank(b.step().step_id());
+  return first != second ? first < second : a.step().step_id() < b.step().step_id();
 }
 
 bool ran_on(const wire::JobRecord& record, const wire::ListHistory& ask) {
@@ -251,14 +251,15 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHi
   if (!ask.with_steps() || record.attempt() == 0) return {};
   Result<std::vector<wire::StepRecord>> steps = history_.steps(record.id(), record.attempt());
   if (!steps) return pass(std::move(steps.error()));
-  std::ranges::stable_sort(*steps, step_before);
   for (const wire::StepRecord& step : *steps) *out.add_steps() = step_of(out.job(), step);
-  if (job::ended(job.base) && !job.flags.completing) return {};
-  for (wire::StepInfo& step : running_(record.id())) {
-    wire::HistoryStep& live = *out.add_steps();
-    live.set_state("RUNNING");
-    *live.mutable_step() = std::move(step);
+  if (!job::ended(job.base) || job.flags.completing) {
+    for (wire::StepInfo& step : running_(record.id())) {
+      wire::HistoryStep& live = *out.add_steps();
+      live.set_state("RUNNING");
+      *live.mutable_step() = std::move(step);
+    }
   }
+  std::ranges::stable_sort(*out.mutable_steps(), step_before);
   return {};
 }
 
