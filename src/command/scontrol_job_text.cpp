@@ -21,10 +21,10 @@ std::string first_line(const wire::JobInfo& job) {
     if (job.has_array_task_id()) {
       text += fmt::format(" ArrayTaskId={}", job.array_task_id());
     } else {
-      // "[3-9%2]" → "3-9": the throttle has a key of its own.
+      // "[3-9%2]" → "3-9%2": recorded so, although the throttle has a key of its own too.
       std::string_view tasks = job.array_tasks();
       if (tasks.starts_with('[')) tasks.remove_prefix(1);
-      tasks = tasks.substr(0, tasks.find_first_of("%]"));
+      tasks = tasks.substr(0, tasks.find(']'));
       text += fmt::format(" ArrayTaskId={}", tasks);
     }
     if (job.array_throttle() != 0) {
@@ -102,9 +102,12 @@ void add_size(Record& out, const wire::JobInfo& job, const Style& style) {
                        or_star(job.core_spec())));
   if (style.detail) add_detail(out, job);
   const bool by_cpu = job.has_min_memory_cpu_mb();
-  out.line(fmt::format("MinCPUsNode={} MinMemory{}={} MinTmpDiskNode={}", job.min_cpus_node(),
-                       by_cpu ? "CPU" : "Node",
-                       text::format_mb(by_cpu ? job.min_memory_cpu_mb() : job.min_memory_node_mb()),
+  std::string memory =
+      fmt::format(" MinMemory{}={}", by_cpu ? "CPU" : "Node",
+                  text::format_mb(by_cpu ? job.min_memory_cpu_mb() : job.min_memory_node_mb()));
+  // Recorded so: with memory by GPU there is none by node.
+  if (!job.mem_per_tres().empty() && !by_cpu && !job.has_min_memory_node_mb()) memory.clear();
+  out.line(fmt::format("MinCPUsNode={}{} MinTmpDiskNode={}", job.min_cpus_node(), memory,
                        text::format_mb(job.min_tmp_mb())));
 }
 

@@ -146,8 +146,8 @@ TEST(ScontrolText, PendingArrayAndComponent) {
   job.set_max_nodes(9);
   job.set_exit_status(9);
   std::string text = job_text(job, {});
-  EXPECT_TRUE(
-      text.starts_with("JobId=20 ArrayJobId=20 ArrayTaskId=1,4 ArrayTaskThrottle=2 JobName=arr\n"));
+  EXPECT_TRUE(text.starts_with(
+      "JobId=20 ArrayJobId=20 ArrayTaskId=1,4%2 ArrayTaskThrottle=2 JobName=arr\n"));
   EXPECT_NE(text.find("NumNodes=9-9 NumCPUs=0 NumTasks=N/A CPUs/Task=1 "), std::string::npos);
   EXPECT_NE(text.find("ExitCode=0:9"), std::string::npos);
   EXPECT_NE(text.find("StartTime=Unknown EndTime=Unknown Deadline=N/A"), std::string::npos);
