@@ -47,6 +47,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .cgroups = cgroups_,
             .crash = crash_,
             .spool = place_.spool,
+            .spool_key = net::run_key(place_.spool),
             .supervisor = place_.supervisor,
             .emulated = place_.emulated,
             .open_files = place_.open_files,

@@ -40,9 +40,8 @@ Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   for (const int fd : plan.descriptors) {
     moved.emplace_back(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 16));
   }
-  for (const int stream : {0, 1, 2}) {
-    ::posix_spawn_file_actions_addopen(&actions, stream, "/dev/null", O_RDWR, 0);
-  }
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+  for (const int stream : {1, 2}) ::posix_spawn_file_actions_adddup2(&actions, 0, stream);
   for (std::size_t i = 0; i < moved.size(); ++i) {
     if (moved[i]) {
       ::posix_spawn_file_actions_adddup2(&actions, moved[i].get(), static_cast<int>(i) + 3);
@@ -50,11 +49,16 @@ Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   }
   ::posix_spawn_file_actions_addchdir_np(&actions, plan.directory.c_str());
   sigset_t none;
-  sigset_t all;
   ::sigemptyset(&none);
-  ::sigfillset(&all);
+  // Those that the agent, or whoever started it, may have set to be ignored; the rest is default.
+  sigset_t ignored;
+  ::sigemptyset(&ignored);
+  for (const int number :
+       {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU}) {
+    ::sigaddset(&ignored, number);
+  }
   ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setsigdefault(&attributes, &ignored);
   ::posix_spawnattr_setpgroup(&attributes, 0);
   ::posix_spawnattr_setflags(
       &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);

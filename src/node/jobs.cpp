@@ -180,7 +180,7 @@ void Jobs::prolog_done(const NodeJob& at, const std::string& trouble) {
     return tell_begun(*job, &error, true);
   }
   job->phase = Phase::ready;
-  step::write_file(file_of(at, kBegun), "");
+  step::touch_file(file_of(at, kBegun));
   here_.crash.reached("node.prolog_done");
   if (job->begin.has_batch()) {
     start_batch(*job);

@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "net/fds.h"
-#include "net/paths.h"
 #include "step/container.h"
 #include "text/cpumask.h"
 #include "wire/refusal.h"
@@ -62,7 +61,7 @@ Steps::Step& Steps::add(const NodeStep& at, std::string spec) {
       fmt::format("{}.{}.{}.{}", at.node, at.key.job, at.key.attempt, at.key.step);
   step.cgroup = here_.cgroups.usable() ? here_.cgroups.path_of(name) : "";
   step.mark = fmt::format("{}:{}.{}.{}:{}", at.node, at.key.job, at.key.attempt, at.key.step,
-                          net::run_key(here_.spool));
+                          here_.spool_key);
   return step;
 }
 

@@ -46,6 +46,7 @@ struct Surroundings {
   Cgroups& cgroups;
   step::CrashPoints& crash;
   std::string spool;
+  std::string spool_key;   // names this spool among all of the machine
   std::string supervisor;  // path of berth-stepd
   bool emulated = false;
   std::uint64_t open_files = 0;

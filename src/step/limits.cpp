@@ -43,6 +43,7 @@ std::vector<std::string> set_limits(const google::protobuf::RepeatedPtrField<wir
     rlimit now{};
     if (::getrlimit(which, &now) != 0) continue;
     const rlim_t value = wanted.has_value() ? wanted.value() : RLIM_INFINITY;
+    if (now.rlim_cur == value) continue;
     rlimit next{.rlim_cur = value, .rlim_max = std::max(now.rlim_max, value)};
     if (::setrlimit(which, &next) == 0) continue;
     const int why = errno;
@@ -59,6 +60,7 @@ std::vector<std::string> set_limits(const google::protobuf::RepeatedPtrField<wir
 void restore_open_files(std::uint64_t soft) {
   rlimit now{};
   if (soft == 0 || ::getrlimit(RLIMIT_NOFILE, &now) != 0) return;
+  if (now.rlim_cur == soft) return;
   now.rlim_cur = std::min<rlim_t>(soft, now.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &now);
 }

@@ -112,6 +112,10 @@ bool write_file(const std::string& path, std::string_view bytes, unsigned mode, 
   return folder && ::fsync(folder.get()) == 0;
 }
 
+bool touch_file(const std::string& path) {
+  return static_cast<bool>(Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
+}
+
 void remove_directory(const std::string& path) {
   if (DIR* folder = ::opendir(path.c_str())) {
     while (const dirent* entry = ::readdir(folder)) {

@@ -43,6 +43,8 @@ std::optional<std::string> read_file(const std::string& path);
 /// Written beside and renamed, so that a reader sees all or nothing. errno tells why not.
 bool write_file(const std::string& path, std::string_view bytes, unsigned mode = 0600,
                 bool synced = false);
+/// An empty file whose being there says something.
+bool touch_file(const std::string& path);
 bool write_all(int fd, std::string_view bytes);
 /// Removes the directory and the files in it (no directories below).
 void remove_directory(const std::string& path);

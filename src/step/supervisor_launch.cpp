@@ -63,7 +63,7 @@ bool Supervisor::launch() {
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
   }
-  write_file(order_.step_directory() + '/' + kStartedFile, "");
+  touch_file(order_.step_directory() + '/' + kStartedFile);
   crash_.reached("step.before_tasks");
   for (Task& task : tasks_) {
     if (auto started = start_task(task); !started) {

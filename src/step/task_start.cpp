@@ -31,10 +31,9 @@ void say(const std::string& text) {
   write_all(STDERR_FILENO, "slurmstepd: error: " + text + '\n');
 }
 
+/// What the supervisor ignores; it is started with everything else at its default.
 void reset_signals() {
-  for (int number = 1; number < NSIG; ++number) {
-    if (number != SIGKILL && number != SIGSTOP) ::signal(number, SIG_DFL);
-  }
+  for (const int number : {SIGPIPE, SIGHUP, SIGINT}) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
