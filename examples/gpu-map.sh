@@ -15,8 +15,8 @@ show='printf "%-6s rank %s  %-8s GPU %-4s CPUs %s\n" "step $SLURM_STEP_ID" "$SLU
 echo "job $SLURM_JOB_ID has $SLURM_NTASKS tasks on $SLURM_JOB_NODELIST"
 srun bash -c "$show" | sort
 
-echo "two steps at once, on one node:"
+echo "two steps at once on $SLURMD_NODENAME:"
 for i in 1 2; do
-  srun --exact -N1 -n1 bash -c "$show" &
+  srun --exact -N1 -n1 -w "$SLURMD_NODENAME" bash -c "$show" &
 done
 wait

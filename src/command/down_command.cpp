@@ -39,8 +39,10 @@ std::chrono::seconds job_patience(const ClusterHome& home) {
 void end_jobs(const ClusterHome& home) {
   const auto counts = count_jobs(home);
   if (!counts || counts->all() == 0) return;
-  fmt::print("cancelling {} job{}\n", counts->all(), counts->all() == 1 ? "" : "s");
-  std::fflush(stdout);
+  if (const std::size_t cancelled = counts->running + counts->pending; cancelled > 0) {
+    fmt::print("cancelling {} job{}\n", cancelled, cancelled == 1 ? "" : "s");
+    std::fflush(stdout);
+  }
   if (auto cancelled = cancel_all_jobs(home); !cancelled) {
     print_error(cancelled.error(), "berth down");
     return;
