@@ -127,8 +127,17 @@ class Schedule:
         return found
 
     def supervisors(self):
-        return [(pid, command) for pid, (name, command, _) in self.processes().items()
-                if name == "berth-stepd" and str(self.dir) in command]
+        """(pid, directory of the step) of those that live: each holds a file of its step open."""
+        found = []
+        for pid, (name, _, _) in self.processes().items():
+            if name != "berth-stepd":
+                continue
+            try:
+                files = [os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
+            except OSError:
+                continue
+            found += [(pid, os.path.dirname(f)) for f in files if f.startswith(f"{self.dir}/spool/")][:1]
+        return found
 
     # ---- the work --------------------------------------------------------------------------
     def run(self, *words: str, timeout: float = 75) -> subprocess.CompletedProcess:
@@ -187,8 +196,8 @@ class Schedule:
         elif target == "supervisor":
             living = sorted(self.supervisors())
             if living:
-                pid, command = self.random.choice(living)
-                job = re.search(r"step\.(\d+)\.", command)
+                pid, step = self.random.choice(living)
+                job = re.search(r"/step\.(\d+)\.", step)
                 try:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
@@ -196,7 +205,7 @@ class Schedule:
                 if job:
                     self.harmed.add(int(job[1]))
                 self.killed.append("supervisor")
-                self.say(f"killed supervisor {pid}: {command}")
+                self.say(f"killed supervisor {pid} of {step}")
         else:
             living = [s for s in self.sruns if s.poll() is None]
             if living:
