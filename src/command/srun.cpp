@@ -18,6 +18,7 @@
 #include "command/submit_asked.h"
 #include "command/submit_wait.h"
 #include "request/getopt.h"
+#include "request/multi_prog.h"
 #include "text/number.h"
 
 namespace berth::command {
@@ -45,6 +46,29 @@ std::optional<std::uint32_t> job_around(std::span<const std::string> words,
     }
   }
   return job;
+}
+
+/// Mistakes in the file of --multi-prog, for so many tasks.
+Result<void> check_programs(const Prepared& prepared, const request::Request& request,
+                            std::uint32_t ntasks) {
+  if (!request.multi_prog || request.argv.empty()) return {};
+  const auto file = prepared.around.files.find(request.argv.front());
+  std::optional<std::string_view> content;
+  if (file != prepared.around.files.end()) content = file->second;
+  return request::check_multi_prog(request.argv.front(), content, ntasks);
+}
+
+/// Before anything is asked for, as far as the number of tasks is known.
+Result<void> check_programs(const Prepared& prepared) {
+  for (const request::Request& request : prepared.parsed.components) {
+    const bool unreadable =
+        !request.argv.empty() && !prepared.around.files.contains(request.argv.front());
+    if (!request.ntasks && !unreadable) continue;
+    if (auto sound = check_programs(prepared, request, request.ntasks.value_or(1)); !sound) {
+      return sound;
+    }
+  }
+  return {};
 }
 
 class Srun {
@@ -216,6 +240,13 @@ class Srun {
 
   int run_step(const wire::StepGrant& grant) {
     const StepFacts facts = facts_of(grant);
+    if (prepared_.parsed.components.size() == 1) {
+      if (auto sound = check_programs(prepared_, prepared_.first(), facts.ntasks); !sound) {
+        const int code = refused(sound.error());
+        cancel();
+        return code;
+      }
+    }
     auto options = run_options_of(prepared_, facts, grant, environment_);
     if (!options) {
       const int code = refused(options.error());
@@ -364,6 +395,9 @@ int run_srun(std::span<const std::string> words, const Environment& environment)
   const auto prepared = prepare(Command::srun, words, {}, environment, job.has_value());
   if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kName));
   if (answered(*prepared)) return 0;
+  if (auto sound = check_programs(*prepared); !sound) {
+    return own_exit_code(environment, print_error(sound.error(), kName));
+  }
   return Srun(*prepared, environment, job).run();
 }
 

@@ -18,6 +18,8 @@ using std::chrono::steady_clock;
 
 /// How long the owner of a job looks for a controller that went away.
 constexpr auto kReturnPatience = seconds(90);
+/// A job that starts sooner never was in the queue, to the eye.
+constexpr auto kSilence = milliseconds(300);
 
 class Waiting {
  public:
@@ -79,16 +81,19 @@ class Waiting {
     return std::nullopt;
   }
 
-  void queued(const wire::JobWaits& waits) {
-    if (!queued_) {
-      if (waits.reason().starts_with("Partition") && waits.reason() != "PartitionDown" &&
-          waits.reason() != "PartitionInactive") {
-        say("Requested partition configuration not available now");
-      }
-      if (wait_.program == "salloc") say(fmt::format("Pending job allocation {}", wait_.job_id));
-      say(fmt::format("job {} queued and waiting for resources", wait_.job_id));
-    }
+  void tell_queued() {
+    if (queued_) return;
     queued_ = true;
+    if (wait_.program == "salloc") say(fmt::format("Pending job allocation {}", wait_.job_id));
+    say(fmt::format("job {} queued and waiting for resources", wait_.job_id));
+  }
+
+  void queued(const wire::JobWaits& waits) {
+    const bool size = waits.reason().starts_with("Partition") &&
+                      waits.reason() != "PartitionDown" && waits.reason() != "PartitionInactive";
+    if (size && !size_told_) say("Requested partition configuration not available now");
+    size_told_ = size_told_ || size;
+    tell_queued();
     if (!waits.text().empty() && waits.text() != told_ && !wait_.quiet) {
       print_hint(fmt::format("job {} waits: {}", wait_.job_id, waits.text()));
       told_ = waits.text();
@@ -119,7 +124,8 @@ class Waiting {
                 "--immediate gives up when the job cannot start at once; leave it out to wait");
   }
 
-  std::optional<Error> late() const {
+  std::optional<Error> late() {
+    if (steady_clock::now() - began_ >= kSilence) tell_queued();
     if (wait_.immediate && steady_clock::now() - began_ > *wait_.immediate) return busy().error();
     if (!link_.connected() && link_.away() > kReturnPatience) return lost_controller();
     return std::nullopt;
@@ -142,6 +148,7 @@ class Waiting {
   JobWait& wait_;
   Moment began_;
   bool queued_ = false;
+  bool size_told_ = false;
   std::string told_;
 };
 
