@@ -103,7 +103,8 @@ void State::Memory::all_gone(Job& job, Time now) {
 
 void State::Memory::back_to_queue(Job& job, Time now) {
   job.base = Base::pending;
-  job.flags.requeued = false;
+  // Back in the queue it is a held job like any other: recorded so.
+  job.flags.requeued = job.flags.requeue_hold = false;
   job.allocation = {};
   job.nodes.clear();
   job.start_time = job.end_time = 0;

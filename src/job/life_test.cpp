@@ -116,7 +116,7 @@ TEST(Life, RequeueGoesBackIntoTheQueueAfterItsNodesAreFree) {
   ASSERT_TRUE(c.state.requeue(id, kAlice, true, c.now));
   c.script_ends(id, SIGTERM);
   c.gone(id);
-  EXPECT_EQ(c.shown(id), "PENDING+REQUEUE_HOLD job_requeued_in_held_state");
+  EXPECT_EQ(c.shown(id), "PENDING job_requeued_in_held_state");
   ASSERT_TRUE(c.state.release(id, kAlice, c.now));
   EXPECT_TRUE(c.start(id));
 }
