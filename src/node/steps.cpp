@@ -12,8 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "net/fds.h"
 #include "step/container.h"
+#include "step/peer.h"
 #include "text/cpumask.h"
 #include "wire/refusal.h"
 
@@ -243,7 +243,8 @@ Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client,
   wire::SuperviseAttach message;
   message.set_read_only(read_only);
   message.set_unread(client.unread);
-  return net::send_fd(control.get(), client.fd.get(), wire::framed(message));
+  if (step::send_with_descriptor(control.get(), wire::framed(message), client.fd.get())) return {};
+  return trouble("the step's supervisor");
 }
 
 void Steps::forget(const NodeStep& at) {

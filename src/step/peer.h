@@ -35,6 +35,11 @@ class Peer {
   }
   /// Sends what the kernel takes now; false when the other side is gone.
   bool flush();
+  /// Nobody will read it.
+  void drop_output() {
+    out_.clear();
+    sent_ = 0;
+  }
   [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
 
  private:
@@ -45,5 +50,9 @@ class Peer {
   std::size_t sent_ = 0;
   std::deque<Fd> descriptors_;
 };
+
+/// Sends a frame with a descriptor, for a Peer at the other end. Never waits: false when the socket
+/// does not take all of it at once.
+bool send_with_descriptor(int socket, std::string_view frame, int descriptor);
 
 }  // namespace berth::step

@@ -177,7 +177,8 @@ void Supervisor::drop_closed() {
   }
   std::erase_if(clients_, [](const auto& client) { return !client->peer.open(); });
   for (auto& agent : agents_) {
-    if (agent->open() && !agent->flush()) agent->close();
+    // One that has gone may have said something before: its end is seen by reading.
+    if (agent->open() && !agent->flush()) agent->drop_output();
   }
   std::erase_if(agents_, [](const auto& agent) { return !agent->open(); });
 }

@@ -241,6 +241,46 @@ TEST_F(SupervisorTest, AgentThatVanishesLeavesTheStepAloneAndAnotherFindsIt) {
   EXPECT_EQ(kept.statuses(0), 0);
 }
 
+TEST_F(SupervisorTest, AnAttachedClientSeesTheOutputToo) {
+  shell("echo up; read x; echo $x");
+  start();
+  ASSERT_TRUE(until([&] { return out_[0] == "up\n"; }));
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  Peer attached{Fd(pair[0])};
+  {
+    // The agent hands the client over and hangs up at once.
+    const Fd theirs(pair[1]);
+    ASSERT_TRUE(eventually([&] {
+      const Fd control = connect_in(order_.step_directory(), kControlSocket);
+      return control && send_with_descriptor(control.get(), wire::framed(wire::SuperviseAttach()),
+                                             theirs.get());
+    }));
+  }
+  std::string seen;
+  bool replied = false;
+  const auto look = [&] {
+    attached.read();
+    while (const auto frame = attached.next()) {
+      replied |= frame->kind == wire::Kind::LaunchReply;
+      if (frame->kind != wire::Kind::Output) continue;
+      seen += wire::decode<wire::Output>(frame->payload)->data();
+    }
+  };
+  ASSERT_TRUE(eventually([&] {
+    look();
+    return replied;
+  }));
+  input("both\n", true);
+  ASSERT_TRUE(eventually([&] {
+    look();
+    return seen == "both\n";
+  }));
+  attached.close();
+  finish();
+  EXPECT_EQ(out_[0], "up\nboth\n");
+}
+
 TEST_F(SupervisorTest, OwnTimeLimit) {
   spec_.set_time_limit_seconds(1);
   shell("exec sleep 1000");
