@@ -8,6 +8,7 @@ Agents::Agent& Agents::arrived(Peer peer, const wire::RegisterNodes& message, Mo
   Agent& agent = agents_[peer];
   agent.address = message.address();
   agent.limits.assign(message.limits().begin(), message.limits().end());
+  agent.refused = false;
   agent.heard = now;
   return agent;
 }

@@ -24,6 +24,7 @@ class Agents {
     wire::NodeAddress address;
     std::vector<std::string> nodes;
     std::vector<std::string> limits;  // what it cannot enforce, in words
+    bool refused = false;             // some of its nodes were not in slurm.conf
     Moment heard;
   };
 

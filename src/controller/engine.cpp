@@ -230,7 +230,7 @@ void Engine::handle(Turn& turn, Event& event) {
       postponed_.push_back(std::move(event));
       return;
     }
-    if (auto done = read_setup_again(turn.now); !done) {
+    if (auto done = read_setup_again(turn); !done) {
       log_.error("the configuration was not read again: {}", done.error().what());
     } else {
       log_.info("read the configuration again");

@@ -134,7 +134,7 @@ class Engine {
   void reconfigure(Turn& turn, const Request& request);
   void shutdown(Turn& turn, const Request& request);
   void set_debug(Turn& turn, const Request& request);
-  Result<void> read_setup_again(job::Time now);
+  Result<void> read_setup_again(Turn& turn);
   /// The message; nullopt when it cannot be read, and who sent it is dropped.
   template <class M>
   std::optional<M> decoded(const Request& request) {
@@ -161,6 +161,7 @@ class Engine {
   void beat(Turn& turn, const Request& request);
   void peer_left(Turn& turn, Peer peer);
   void drop_silent_agents(Turn& turn);
+  void configure_agents(Turn& turn);  // tells them of a new slurm.conf
   [[nodiscard]] bool speaks_for(Peer peer, const std::string& node, wire::Kind kind);
   void find_owner_of_step(const wire::StepSpec& spec, Moment now);
 

@@ -25,6 +25,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   wire::Registered reply;
   reply.set_epoch(tickets_.epoch());
   *reply.mutable_config() = setup_.node_config;
+  Agents::Agent* agent = nullptr;
   // A node that has seen a later controller must not be told what to do by an older one.
   const bool outdated = message->epoch() > tickets_.epoch();
   if (outdated) {
@@ -35,7 +36,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
         tickets_.epoch());
   } else {
     outbox_.make_agent(request.peer);
-    agents_.arrived(request.peer, *message, turn.moment);
+    agent = &agents_.arrived(request.peer, *message, turn.moment);
   }
   std::size_t accepted = 0;
   for (const wire::NodeReport& report : message->nodes()) {
@@ -52,6 +53,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     if (!done) {
       log_.error("node {} may not register: {}", report.name(), done.error().what());
       *verdict.mutable_refusal() = wire::to_refusal(done.error());
+      if (agent != nullptr) agent->refused = true;
       continue;
     }
     agents_.serve(request.peer, report.name());
@@ -71,6 +73,27 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
                           outbox_.push(peer, reply);
                           if (outdated) outbox_.close(peer);
                         }});
+}
+
+void Engine::configure_agents(Turn& turn) {
+  for (const Peer peer : agents_.all()) {
+    const Agents::Agent& agent = *agents_.find(peer);
+    if (agent.refused) {
+      // Its other nodes may be welcome now: it registers again.
+      outbox_.close(peer);
+      peer_left(turn, peer);
+      continue;
+    }
+    wire::Registered message;
+    message.set_epoch(tickets_.epoch());
+    *message.mutable_config() = setup_.node_config;
+    for (const std::string& node : agent.nodes) {
+      wire::NodeVerdict& verdict = *message.add_nodes();
+      verdict.set_name(node);
+      verdict.set_key(tickets_.key_of(node));
+    }
+    outbox_.push(peer, message);
+  }
 }
 
 bool Engine::speaks_for(Peer peer, const std::string& node, wire::Kind kind) {

@@ -105,33 +105,40 @@ void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask)
 
 }  // namespace
 
-std::string jobs_frame(const Picture& picture, const wire::ListJobs& ask, const Caller& caller,
-                       const std::vector<std::uint32_t>& uids, std::int64_t now) {
-  FrameWriter frame(wire::Kind::JobsReply);
-  wire::JobsReply head;
-  head.set_now(now);
-  head.set_cluster_name(picture.cluster_name);
-  head.set_last_backfill(picture.last_backfill);
-  head.AppendToString(&frame.bytes);
+std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
+                                                        const wire::ListJobs& ask,
+                                                        const Caller& caller,
+                                                        const std::vector<std::uint32_t>& uids) {
+  std::vector<std::shared_ptr<const JobView>> chosen;
   const Filter filter(ask, caller, uids, picture);
-  const auto take = [&](const JobView& job) {
-    if (!filter.passes(job)) return;
-    append_job(frame.bytes, job, ask);
-    if (!ask.with_steps()) return;
-    for (const Bytes& step : job.steps) {
-      append_field(frame.bytes, wire::JobsReply::kStepsFieldNumber, *step);
-    }
+  const auto take = [&](const std::shared_ptr<const JobView>& job) {
+    if (filter.passes(*job)) chosen.push_back(job);
   };
   // One ordinary job asked for by its number is found without walking through all.
   if (ask.ids_size() == 1 && !ask.ids(0).has_array_task()) {
     const auto found = picture.jobs.find(ask.ids(0).id());
     if (found != picture.jobs.end() && found->second->array_id == found->first &&
         !found->second->rest && !found->second->array_task && found->second->het_leader == 0) {
-      take(*found->second);
-      return frame.finish();
+      take(found->second);
+      return chosen;
     }
   }
-  for (const auto& [id, job] : picture.jobs) take(*job);
+  for (const auto& [id, job] : picture.jobs) take(job);
+  return chosen;
+}
+
+std::string jobs_frame(const wire::JobsReply& head,
+                       const std::vector<std::shared_ptr<const JobView>>& jobs,
+                       const wire::ListJobs& ask) {
+  FrameWriter frame(wire::Kind::JobsReply);
+  head.AppendToString(&frame.bytes);
+  for (const auto& job : jobs) {
+    append_job(frame.bytes, *job, ask);
+    if (!ask.with_steps()) continue;
+    for (const Bytes& step : job->steps) {
+      append_field(frame.bytes, wire::JobsReply::kStepsFieldNumber, *step);
+    }
+  }
   return frame.finish();
 }
 
@@ -229,9 +236,15 @@ std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
     }
     uids.push_back(*uid);
   }
-  const std::int64_t now = std::time(nullptr);
-  return published_.read(
-      [&](const Picture& picture) { return jobs_frame(picture, ask, caller, uids, now); });
+  wire::JobsReply head;
+  head.set_now(std::time(nullptr));
+  // Only the choice is made under the lock, which the state thread needs to publish.
+  const auto jobs = published_.read([&](const Picture& picture) {
+    head.set_cluster_name(picture.cluster_name);
+    head.set_last_backfill(picture.last_backfill);
+    return chosen_jobs(picture, ask, caller, uids);
+  });
+  return jobs_frame(head, jobs, ask);
 }
 
 std::string Reader::nodes(const wire::ListNodes& ask) const {

@@ -55,8 +55,14 @@ class Reader {
   std::thread thread_;
 };
 
-/// The frame of a JobsReply: exposed for tests.
-std::string jobs_frame(const Picture& picture, const wire::ListJobs& ask, const Caller& caller,
-                       const std::vector<std::uint32_t>& uids, std::int64_t now);
+/// The jobs that are asked for and may be seen.
+std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
+                                                        const wire::ListJobs& ask,
+                                                        const Caller& caller,
+                                                        const std::vector<std::uint32_t>& uids);
+/// The frame of a JobsReply: the bytes of the jobs one after the other.
+std::string jobs_frame(const wire::JobsReply& head,
+                       const std::vector<std::shared_ptr<const JobView>>& jobs,
+                       const wire::ListJobs& ask);
 
 }  // namespace berth::controller

@@ -449,7 +449,7 @@ void Engine::diagnose(Turn& turn, const Request& request) {
   outbox_.answer(request.peer, diagnose_reply(*state_, figures_, users_, turn.now));
 }
 
-Result<void> Engine::read_setup_again(job::Time now) {
+Result<void> Engine::read_setup_again(Turn& turn) {
   auto setup = read_setup(setup_.conf_path, parts_.emulate);
   if (!setup) return pass(std::move(setup.error()));
   for (const std::string& note : setup->notes) log_.info("{}", note);
@@ -462,14 +462,15 @@ Result<void> Engine::read_setup_again(job::Time now) {
   }
   advised_cluster_ = std::make_shared<const cluster::Cluster>(cluster);
   adviser_.forget();
-  state_->reconfigure(std::move(cluster), std::move(policy), now);
+  state_->reconfigure(std::move(cluster), std::move(policy), turn.now);
   setup_ = std::move(*setup);
   all_changed_ = all_jobs_changed_ = true;
+  configure_agents(turn);
   return {};
 }
 
 void Engine::reconfigure(Turn& turn, const Request& request) {
-  if (auto done = read_setup_again(turn.now); !done) return refuse(request.peer, done.error());
+  if (auto done = read_setup_again(turn); !done) return refuse(request.peer, done.error());
   log_.info("read the configuration again, as uid {} asked", request.caller.uid);
   answer_when_stored(turn, request.peer, wire::Done());
 }

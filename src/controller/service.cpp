@@ -41,7 +41,12 @@ bool has_other_machines(const Setup& setup, bool emulate, const std::string& hos
 
 Service::Service(net::Loop& loop, Log& log)
     : front_(loop, log,
-             {.to_reader = [this](Request request) { reader_->ask(std::move(request)); },
+             {.to_reader =
+                  [this](Request request) {
+                    Reader& reader =
+                        request.kind == wire::Kind::ListHistory ? *historian_ : *reader_;
+                    reader.ask(std::move(request));
+                  },
               .to_state = [this](Request request) { engine_->request(std::move(request)); },
               .closed = [this](Peer peer) { engine_->closed(peer); }}) {}
 
@@ -50,8 +55,10 @@ Service::~Service() {
   // The engine first, since the reader may wait for it; both before what they use.
   if (engine_) engine_->stop();
   if (reader_) reader_->stop();
+  if (historian_) historian_->stop();
   front_.drop_all();
   reader_.reset();
+  historian_.reset();
   engine_.reset();
 }
 
@@ -87,9 +94,11 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .host = options.host,
                                              .shut = std::move(options.shut)});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
-  s.reader_ = std::make_unique<Reader>(
-      s.front_, s.published_, s.users_, log,
-      [&s](bool with_jobs) { s.engine_->refresh(with_jobs); }, options.state);
+  const auto refresh = [&s](bool with_jobs) { s.engine_->refresh(with_jobs); };
+  s.reader_ =
+      std::make_unique<Reader>(s.front_, s.published_, s.users_, log, refresh, options.state);
+  s.historian_ =
+      std::make_unique<Reader>(s.front_, s.published_, s.users_, log, refresh, options.state);
   s.engine_->start();
   const std::string path = net::controller_socket(options.run);
   if (auto done = s.front_.listen_unix(path, ::geteuid() == 0 ? 0777 : 0700); !done) {

@@ -47,6 +47,7 @@ class Service {
   Front front_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reader> reader_;
+  std::unique_ptr<Reader> historian_;  // sacct may read for long: squeue does not wait for it
 };
 
 }  // namespace berth::controller
