@@ -76,9 +76,12 @@ def processes_naming(text: str) -> dict:
 
 class Cluster:
     def __init__(self, emulate=None, state=None, user=None):
-        self.emulate = str(emulate) if emulate is not None else None
         self.user = user
         self.own = tempfile.mkdtemp(prefix="berth-", dir="/tmp")
+        self.emulate = str(emulate) if emulate is not None else None
+        if self.emulate and os.path.isdir(self.emulate):
+            # A copy: two clusters of the same directory would both be named by its slurm.conf.
+            self.emulate = shutil.copytree(self.emulate, f"{self.own}/conf")
         if user:
             os.chown(self.own, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
         os.chmod(self.own, 0o755)

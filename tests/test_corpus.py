@@ -24,6 +24,7 @@ EXCEPTIONS: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def system():
     with Cluster(emulate=ROOT / "tests/conf/corpus") as c:
+        run_corpus.HERE = c.own  # recordings show its conf/slurm.conf
         names = {entry.pw_name for entry in pwd.getpwall()}
         me = pwd.getpwuid(os.geteuid()).pw_name
         user = "alice" if os.geteuid() == 0 and "alice" in names else me

@@ -86,18 +86,24 @@ def test_emulated_by_spec(spec, nodes, gres):
         assert other.returncode == 1 and "another configuration" in other.stderr
 
 
-def test_emulated_by_directory_is_found_by_its_slurm_conf(tmp_path):
-    conf = pathlib.Path(tempfile.mkdtemp(prefix="berth-conf-"))
-    try:
-        shutil.copytree(CORPUS, conf, dirs_exist_ok=True)
-        with Cluster(emulate=conf) as c:
-            assert (c.state / "gres.conf").read_text() == (conf / "gres.conf").read_text()
-            for path in (c.conf, conf / "slurm.conf"):
-                text = c.out("sinfo", "-h", "-p", "ml", "-o", "%N", env={"SLURM_CONF": str(path)})
-                assert text == "gpu[1-4]"
-            assert c.submit("-H", "--wrap", "true") == "20001"
-    finally:
-        shutil.rmtree(conf)
+def test_emulated_by_directory_is_found_by_its_slurm_conf():
+    with Cluster(emulate=CORPUS) as c:
+        conf = pathlib.Path(c.emulate)
+        assert (c.state / "gres.conf").read_text() == (conf / "gres.conf").read_text()
+        for path in (c.conf, conf / "slurm.conf"):
+            text = c.out("sinfo", "-h", "-p", "ml", "-o", "%N", env={"SLURM_CONF": str(path)})
+            assert text == "gpu[1-4]"
+        assert c.submit("-H", "--wrap", "true") == "20001"
+        # Jobs are told the file that was named, not the copy.
+        assert c.out("srun", "-n1", "printenv", "SLURM_CONF") == str(conf / "slurm.conf")
+        # A second cluster of the same directory does not take the name away.
+        with Cluster(emulate="1x0") as d:
+            assert d.down().returncode == 0
+            d.emulate = c.emulate
+            d.start()
+            assert "names another cluster that runs" in d.up_text
+            assert d.out("srun", "-n1", "printenv", "SLURM_CONF") == str(d.conf)
+            assert c.out("srun", "-n1", "printenv", "SLURM_CONF") == str(conf / "slurm.conf")
 
 
 def test_two_clusters_side_by_side():

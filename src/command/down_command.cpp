@@ -57,10 +57,17 @@ void end_jobs(const ClusterHome& home) {
   if (!done) print_hint(fmt::format("{} jobs have not ended; their processes are killed", left));
 }
 
+/// Tasks are known by the slurm.conf they were told.
+std::vector<pid_t> left_of(const ClusterHome& home) {
+  std::string told = copied_from(home);
+  if (told.empty()) told = home.conf();
+  return left_processes(home.spool(), told);
+}
+
 /// Supervisors and tasks that outlived their agent. A supervisor first gets the chance to end its
 /// tasks itself.
 bool end_left_processes(const ClusterHome& home) {
-  const auto left = [&] { return left_processes(home.spool(), home.conf()); };
+  const auto left = [&] { return left_of(home); };
   for (const pid_t pid : left()) ::kill(pid, SIGTERM);
   if (wait_until(std::chrono::seconds(3), [&] { return left().empty(); })) return true;
   return wait_until(std::chrono::seconds(10), [&] {
@@ -81,7 +88,7 @@ int down(const std::string& state) {
   if (!lock) return print_error(lock.error(), "berth down");
   const auto controller = home.controller();
   const auto agent = home.agent();
-  const bool any = controller || agent || !left_processes(home.spool(), home.conf()).empty();
+  const bool any = controller || agent || !left_of(home).empty();
   if (controller && answers(home)) end_jobs(home);
   bool ended = true;
   for (const auto& [pid, name] : {std::pair(agent, "berthd"), std::pair(controller, "berthctld")}) {
@@ -92,7 +99,7 @@ int down(const std::string& state) {
   }
   if (!end_left_processes(home)) {
     ended = false;
-    const auto pids = left_processes(home.spool(), home.conf());
+    const auto pids = left_of(home);
     print_error(fail(Code::io, fmt::format("{} processes do not end, the first is {}", pids.size(),
                                            pids.empty() ? 0 : pids.front()))
                     .error(),

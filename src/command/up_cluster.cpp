@@ -11,6 +11,7 @@
 #include "command/up_conf.h"
 #include "command/up_processes.h"
 #include "net/paths.h"
+#include "net/pid_file.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -91,17 +92,20 @@ Result<void> cancel_all_jobs(const ClusterHome& home) {
 }
 
 std::string copied_from(const ClusterHome& home) {
-  const auto text = read_file(home.conf(), std::size_t{8} << 20);
-  if (!text) return {};
-  for (const std::string_view line : text::split(*text, '\n')) {
-    if (line.starts_with(kCopiedFrom)) return std::string(line.substr(kCopiedFrom.size()));
-  }
-  return {};
+  const auto text = read_file(home.copied_from_file(), 65536);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+bool named_by_another(const ClusterHome& home, const std::string& other_conf) {
+  std::error_code failed;
+  const std::string there =
+      std::filesystem::canonical(net::run_directory(other_conf), failed).string();
+  return !failed && there != home.run && net::PidFile::holder(net::controller_pid_file(there));
 }
 
 void remove_run_files(const ClusterHome& home) {
   std::error_code failed;
-  if (const std::string from = copied_from(home); !from.empty()) {
+  if (const std::string from = copied_from(home); !from.empty() && !named_by_another(home, from)) {
     (void)net::unlink_run_directory(from);
   }
   std::filesystem::remove_all(home.run, failed);

@@ -28,8 +28,10 @@ struct JobCounts {
 Result<JobCounts> count_jobs(const ClusterHome& home);
 Result<void> cancel_all_jobs(const ClusterHome& home);
 
-/// The slurm.conf that was copied, from the mark in the copy; "" when there is none.
+/// The slurm.conf that was copied and that names this cluster; "" when there is none.
 std::string copied_from(const ClusterHome& home);
+/// Whether a slurm.conf names another cluster that runs.
+bool named_by_another(const ClusterHome& home, const std::string& other_conf);
 
 /// Removes R and the link to it: only when nothing runs.
 void remove_run_files(const ClusterHome& home);

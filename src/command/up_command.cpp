@@ -198,6 +198,23 @@ int already_running(const ClusterHome& home, const UpPlan& plan, const wire::Pon
   return 0;
 }
 
+/// The slurm.conf that was copied names the cluster too, and is the one that jobs are told, unless
+/// it names another one already.
+Result<void> name_copy(const ClusterHome& home, UpPlan& plan) {
+  if (plan.copied_from.empty()) {
+    ::unlink(home.copied_from_file().c_str());
+    return {};
+  }
+  if (named_by_another(home, plan.copied_from)) {
+    ::unlink(home.copied_from_file().c_str());
+    plan.notes.push_back(fmt::format("{} names another cluster that runs; this one is {}",
+                                     plan.copied_from, home.conf()));
+    return {};
+  }
+  if (auto put = replace_file(home.copied_from_file(), plan.copied_from + "\n"); !put) return put;
+  return net::link_run_directory(home.conf(), plan.copied_from);
+}
+
 Result<int> up(const std::string& emulate, bool emulated, const std::string& state) {
   auto plan = emulated ? plan_emulated(emulate) : plan_machine();
   if (!plan) return pass(std::move(plan.error()));
@@ -213,10 +230,7 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
   }
   if (auto made = net::make_run_directory(home->conf()); !made)
     return pass(std::move(made.error()));
-  if (!plan->copied_from.empty()) {
-    auto linked = net::link_run_directory(home->conf(), plan->copied_from);
-    if (!linked) return pass(std::move(linked.error()));
-  }
+  if (auto named = name_copy(*home, *plan); !named) return pass(std::move(named.error()));
   if (auto started = Starter(*home, *plan).start(); !started) {
     if (!home->controller() && !home->agent()) remove_run_files(*home);
     return pass(std::move(started.error()));

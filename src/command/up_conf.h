@@ -10,8 +10,6 @@ namespace berth::command {
 
 /// Files that `berth up` wrote hold a line that begins with this; one without it is the user's own.
 inline constexpr std::string_view kMadeByUp = "# Made by berth up";
-/// And the path of the slurm.conf it was copied from follows this.
-inline constexpr std::string_view kCopiedFrom = "# Made by berth up: a copy of ";
 
 struct ConfTexts {
   std::string slurm;

@@ -17,6 +17,8 @@ struct ClusterHome {
 
   [[nodiscard]] std::string conf() const { return state + "/slurm.conf"; }
   [[nodiscard]] std::string gres_conf() const { return state + "/gres.conf"; }
+  /// Holds the path of the slurm.conf that was copied: the one jobs are told.
+  [[nodiscard]] std::string copied_from_file() const { return state + "/copied-from"; }
   [[nodiscard]] std::string store() const { return state + "/state"; }
   [[nodiscard]] std::string spool() const { return state + "/spool"; }
   [[nodiscard]] std::string controller_log() const { return state + "/log/controller.log"; }

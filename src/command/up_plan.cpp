@@ -72,10 +72,11 @@ Result<UpPlan> plan_copy(const std::string& directory) {
   std::string& slurm = plan.files["slurm.conf"];
   if (!slurm.ends_with('\n')) slurm += '\n';
   slurm += fmt::format(
-      "{}{}\n# Paths of state, logs and pid files, users and ports in it are not used: this "
+      "{}: a copy of {}\n# Paths of state, logs and pid files, users and ports in it are not used: "
+      "this "
       "cluster has "
       "its own.\n",
-      kCopiedFrom, plan.copied_from);
+      kMadeByUp, plan.copied_from);
   return plan;
 }
 

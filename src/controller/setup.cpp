@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "controller/users.h"
@@ -74,6 +75,14 @@ std::map<std::string, std::uint64_t> licenses_in(std::string_view text) {
     out[std::string(word.substr(0, colon))] += count;
   }
   return out;
+}
+
+/// The slurm.conf that jobs are told in SLURM_CONF: this one, or the one that `berth up --emulate
+/// DIR` copied it from, whose path it left beside the copy.
+std::string told_conf(const std::string& conf_path) {
+  std::ifstream file(std::filesystem::path(conf_path).parent_path() / "copied-from");
+  std::string original;
+  return std::getline(file, original) && original.starts_with('/') ? original : conf_path;
 }
 
 job::Policy policy_of(const conf::Config& config, const std::string& conf_path, bool emulated) {
@@ -172,9 +181,10 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   setup.cluster = std::move(site->cluster);
   setup.notes = setup.config.warnings;
   setup.notes.insert(setup.notes.end(), site->warnings.begin(), site->warnings.end());
-  setup.policy = policy_of(setup.config, setup.conf_path, emulated);
+  const std::string told = told_conf(setup.conf_path);
+  setup.policy = policy_of(setup.config, told, emulated);
   setup.schedule = schedule_of(setup.keys());
-  setup.node_config = node_config_of(setup.config, setup.cluster, setup.conf_path);
+  setup.node_config = node_config_of(setup.config, setup.cluster, told);
   setup.private_jobs =
       holds(setup.keys().private_data, "jobs") || holds(setup.keys().private_data, "all");
   Users users;
