@@ -46,9 +46,13 @@ Result<void> NodeLink::connected() {
     state_ = State::greeting;
   }
   client_->queue_bytes(start_.frames);
-  start_.frames.clear();
-  start_.frames.shrink_to_fit();
   return client_->flush();
+}
+
+void NodeLink::again() {
+  client_.reset();
+  connecting_.reset();
+  state_ = State::idle;
 }
 
 Result<void> NodeLink::ready(short events) {
@@ -77,6 +81,7 @@ Result<std::optional<wire::Frame>> NodeLink::next() {
 
 void NodeLink::set_state(State state) {
   state_ = state;
+  if (state == State::running) start_.frames = {};  // not needed again, and perhaps large
   if (over()) client_.reset();
 }
 

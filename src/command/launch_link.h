@@ -28,6 +28,8 @@ class NodeLink {
 
   /// Begins to connect; stays idle when the agent's queue is full just now.
   Result<void> dial();
+  /// Forgets the connection: it can be dialled anew, with the same ticket.
+  void again();
   /// After poll: finishes the connection, sends what waits.
   Result<void> ready(short events);
   /// The next frame that is there; greetings are taken here.

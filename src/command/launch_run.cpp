@@ -74,6 +74,7 @@ bool StepRun::finished() const {
 
 void StepRun::dial_some() {
   if (next_dial_ >= nodes_.size()) return;
+  if (redial_at_ && steady_clock::now() < *redial_at_) return;
   std::size_t busy = 0;
   for (std::size_t i = 0; i < next_dial_; ++i) {
     const NodeLink::State state = nodes_[i].state();
@@ -82,13 +83,13 @@ void StepRun::dial_some() {
   redial_at_.reset();
   while (next_dial_ < nodes_.size() && busy < kMostDialling) {
     NodeLink& node = nodes_[next_dial_];
-    if (node.over()) {
+    if (node.over() || node.dialled()) {
       ++next_dial_;
       continue;
     }
     if (auto begun = node.dial(); !begun) {
       launch_failed(node, begun.error());
-      ++next_dial_;
+      if (!node.over()) return;  // it is tried again in a moment
       continue;
     }
     if (!node.dialled()) {

@@ -80,6 +80,7 @@ class StepRun {
   void take_exits(NodeLink& node, const wire::TasksExited& exits);
   void take_line(const wire::Line& line);
   void launch_failed(NodeLink& node, const Error& error);
+  bool dial_again(NodeLink& node, const Error& why);
   void node_lost(NodeLink& node, const Error& error);
   void run_timers();
 
@@ -116,6 +117,7 @@ class StepRun {
   std::optional<Moment> first_exit_;
   std::optional<Moment> wait_until_;
   std::optional<Moment> redial_at_;
+  std::optional<Moment> patience_until_;  // for agents that are just being started again
   std::optional<Moment> last_interrupt_;
 };
 

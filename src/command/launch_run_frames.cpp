@@ -18,6 +18,9 @@ constexpr auto kGroupingTime = milliseconds(80);
 /// Without --wait, tasks that go on long after the first one ended are mentioned once.
 constexpr auto kMentionAfter = seconds(60);
 
+constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::milliseconds kRedialAfter{50};
+
 }  // namespace
 
 void StepRun::take_node(NodeLink& node) {
@@ -109,8 +112,21 @@ void StepRun::take_line(const wire::Line& line) {
   if (message.text.find("CANCELLED") != std::string::npos && !options_.attached) tell_abort();
 }
 
+bool StepRun::dial_again(NodeLink& node, const Error& why) {
+  if (why.code != Code::no_connection || options_.attached || ending_ != Ending::no) return false;
+  const Moment now = steady_clock::now();
+  if (!patience_until_) patience_until_ = now + kPatience;
+  if (now > *patience_until_) return false;
+  node.again();
+  next_dial_ = std::min(next_dial_, static_cast<std::size_t>(&node - nodes_.data()));
+  redial_at_ = now + kRedialAfter;
+  return true;
+}
+
 void StepRun::launch_failed(NodeLink& node, const Error& why) {
   if (node.state() == NodeLink::State::running) return node_lost(node, why);
+  // An agent that is just being started again: nothing ran there, and the ticket is still good.
+  if (dial_again(node, why)) return;
   node.set_state(NodeLink::State::lost);
   failed_to_run_ = true;
   if (options_.attached) {

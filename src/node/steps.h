@@ -131,6 +131,10 @@ class Steps {
   void connect(const NodeStep& at);
   void clear(const NodeStep& at);
   [[nodiscard]] bool supervisor_lives(const Step& step) const;
+  /// Some task of it may have run.
+  [[nodiscard]] bool started(const Step& step) const;
+  /// Nothing of it ran: as if its ticket had never come.
+  void never_ran(const NodeStep& at);
   [[nodiscard]] wire::StepEnded failed(const Step& step) const;
   void again(Step& step, void (Steps::*what)(const NodeStep&));
 

@@ -57,6 +57,20 @@ wire::StepEnded Steps::failed(const Step& step) const {
   return ended;
 }
 
+bool Steps::started(const Step& step) const {
+  return ::access((step.directory + '/' + step::kStartedFile).c_str(), F_OK) == 0;
+}
+
+void Steps::never_ran(const NodeStep& at) {
+  const Step& step = steps_.at(at);
+  here_.loop.cancel(step.timer);
+  step::remove_directory(step.directory);
+  if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
+  here_.fence.forget(
+      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step});
+  steps_.erase(at);
+}
+
 std::vector<StepKey> Steps::adopt(const std::string& node) {
   std::vector<StepKey> unstarted;
   for (const StepKey& key : step_directories(here_.spool + '/' + node)) {
@@ -72,12 +86,9 @@ std::vector<StepKey> Steps::adopt(const std::string& node) {
       step.result = *ended;
       continue;
     }
-    const bool started = ::access((step.directory + '/' + step::kStartedFile).c_str(), F_OK) == 0;
-    if (!lives && !started && key.step == wire::kBatchStep) {
-      step::remove_directory(step.directory);
-      if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
-      steps_.erase(at);
-      unstarted.push_back(key);
+    if (!lives && !started(step)) {
+      never_ran(at);
+      if (key.step == wire::kBatchStep) unstarted.push_back(key);
       continue;
     }
     here_.log.info("found step {}.{} of node {}: {}", key.job, step::step_name(key.step), node,
@@ -126,6 +137,12 @@ void Steps::link_lost(const NodeStep& at) {
   const auto result = step::read_file(step->directory + '/' + step::kResultFile);
   if (const auto ended = wire::decode<wire::StepEnded>(result.value_or("")); result && ended) {
     return take_result(at, *ended);
+  }
+  if (!started(*step) && at.key.step != wire::kBatchStep) {
+    // The agent before this one died with the order: srun dials again, with the same ticket.
+    here_.log.info("step {}.{} on {} had not begun", at.key.job, step::step_name(at.key.step),
+                   at.node);
+    return never_ran(at);
   }
   here_.log.error("the supervisor of step {}.{} on {} died; its processes are ended", at.key.job,
                   step::step_name(at.key.step), at.node);
