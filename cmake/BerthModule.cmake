@@ -46,6 +46,7 @@ function(berth_precompile target kind)
       list(APPEND headers "${PROJECT_SOURCE_DIR}/src/wire/frame.h")
     endif()
     if(kind MATCHES "test")
+      target_compile_options(${owner} PRIVATE ${BERTH_TEST_OPTIONS})
       target_link_libraries(${owner} PRIVATE GTest::gmock)
       list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
     endif()
@@ -53,6 +54,12 @@ function(berth_precompile target kind)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()
+
+# Tests spend their time in the libraries, and in the compiler.
+set(BERTH_TEST_OPTIONS)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(BERTH_TEST_OPTIONS -O0)
+endif()
 
 function(berth_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "OUTPUT" "SOURCES;LINK")
@@ -118,6 +125,7 @@ function(berth_module name)
                   GTest::gtest_main)
     target_compile_definitions(${name}_test
                                PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    target_compile_options(${name}_test PRIVATE ${BERTH_TEST_OPTIONS})
     berth_precompile(${name}_test ${kind}_test)
     add_test(NAME ${name}_test COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(
