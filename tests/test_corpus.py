@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pwd
+import shutil
 import sys
 import tempfile
 
@@ -33,7 +34,6 @@ def system():
         options = argparse.Namespace(bin=str(bin_dir()), conf=str(c.conf), user=user, work=work, keep=False,
                                      probe=str(ROOT / "tests/corpus/probe"), last_id=999)
         yield c, run_corpus.Sys(options), options
-        import shutil
         shutil.rmtree(work, ignore_errors=True)
 
 
@@ -43,6 +43,8 @@ def test_case(system, path):
     case = json.loads(path.read_text())
     if case["name"] in EXCEPTIONS:
         pytest.skip(EXCEPTIONS[case["name"]])
+    if "mpirun" in json.dumps(case.get("files", {})) + case["cmd"] and shutil.which("mpirun") is None:
+        pytest.skip("needs mpirun")
     if not machine.wait_idle():
         machine.cancel_all()
         assert machine.wait_idle(), f"the cluster does not come to rest\n{cluster.logs()}"
