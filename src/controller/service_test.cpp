@@ -173,6 +173,59 @@ TEST_F(ServiceTest, AJobWhoseOwnerWentAwayEnds) {
   EXPECT_EQ(job(pending).state(), "CANCELLED");
 }
 
+TEST_F(ServiceTest, AnAgentSpeaksForItsOwnNodesOnly) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  Talker client(socket());
+  const auto reply = client.ask<wire::SubmitReply>(batch("t1"));
+  ASSERT_TRUE(reply);
+  const auto begin = agent.next<wire::BeginJob>();
+  // Another agent that claims the node is refused, and what it says about it is not heard.
+  FakeAgent other(socket());
+  wire::RegisterNodes claim = other.report();
+  claim.mutable_address()->set_unix_path("/elsewhere/node.sock");
+  other.send(claim);
+  const auto registered = other.next<wire::Registered>();
+  ASSERT_EQ(registered.nodes_size(), 2);
+  for (const auto& verdict : registered.nodes()) {
+    EXPECT_TRUE(verdict.has_refusal());
+    EXPECT_TRUE(verdict.key().empty());
+  }
+  other.ended(begin, wire::kBatchStep, 0);
+  wire::Beat beat;
+  beat.set_ask(true);
+  other.send(beat);
+  other.next<wire::Beat>();  // all before it was read
+  EXPECT_EQ(job(reply->job_id()).state(), "RUNNING");
+  EXPECT_THAT(job(reply->job_id()).flags(), testing::Not(testing::Contains("COMPLETING")));
+}
+
+TEST_F(ServiceTest, AControllerWithAnOldCopyOfItsStateIsNotObeyed) {
+  FakeAgent agent(socket());
+  wire::RegisterNodes report = agent.report();
+  report.set_epoch(99);
+  agent.send(report);
+  const auto registered = agent.next<wire::Registered>();
+  EXPECT_EQ(registered.nodes_size(), 2);
+  for (const auto& verdict : registered.nodes()) {
+    EXPECT_TRUE(verdict.has_refusal());
+    EXPECT_TRUE(verdict.key().empty());
+  }
+}
+
+TEST_F(ServiceTest, ANewConfigurationReachesAgents) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  std::ofstream(directory_ + "/slurm.conf", std::ios::app) << "KillWait=7\n";
+  Talker client(socket());
+  ASSERT_TRUE(client.ask<wire::Done>(wire::Reconfigure()));
+  EXPECT_EQ(agent.next<wire::Registered>().config().kill_wait_seconds(), 7U);
+  // One that cannot be read changes nothing.
+  std::ofstream(directory_ + "/slurm.conf", std::ios::app) << "NodeName=\n";
+  EXPECT_FALSE(client.ask<wire::Done>(wire::Reconfigure()));
+  EXPECT_TRUE(client.ask<wire::SubmitReply>(batch("t1")));
+}
+
 /// All writes to files fail while it lives, as on a full disk.
 class FullDisk {
  public:
