@@ -413,8 +413,9 @@ std::vector<std::string> files_wanted(Command command, std::span<const std::stri
 std::string job_name_of(const Request& request) {
   if (request.job_name) return *request.job_name;
   if (request.wrap) return "wrap";
+  if (request.command == Command::salloc) return "interactive";  // also with a command
   if (!request.argv.empty()) return base_name(request.argv.front());
-  return request.command == Command::sbatch ? "sbatch" : "interactive";
+  return std::string(command_name(request.command));
 }
 
 }  // namespace berth::request

@@ -49,7 +49,7 @@ std::vector<std::string> files_wanted(Command command, std::span<const std::stri
                                       std::string_view script, const Environment& environment);
 
 /// The name of the job: --job-name, else the base name of the script or command, "wrap",
-/// "sbatch" (script from standard input) or "interactive" (salloc without a command).
+/// "sbatch" (script from standard input) or "interactive" (salloc).
 std::string job_name_of(const Request& request);
 
 /// One #SBATCH line as found in a script, with the words on it.

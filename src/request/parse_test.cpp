@@ -267,6 +267,7 @@ TEST(Values, ArraysAndNames) {
   EXPECT_EQ(job_name_of(only("sbatch --wrap x")), "wrap");
   EXPECT_EQ(job_name_of(only("sbatch")), "sbatch");
   EXPECT_EQ(job_name_of(only("salloc")), "interactive");
+  EXPECT_EQ(job_name_of(only("salloc make -j4")), "interactive");
   EXPECT_EQ(job_name_of(only("srun /bin/true")), "true");
   EXPECT_EQ(job_name_of(only("srun -J n /bin/true")), "n");
 }
