@@ -104,19 +104,22 @@ class Engine {
   void take_turn(std::vector<Event> events);
   void handle(Turn& turn, Event& event);
   void pass_time(Turn& turn);
-  void finish(Turn& turn);
-  void cannot_store(Turn& turn, store::Batch batch, Effects effects, const Error& why);
-  void carry_on(Turn& turn, Effects effects);
   void flush();
-  Result<void> read_store(job::Time now);
-  [[nodiscard]] store::Batch batch_of(Turn& turn);
   [[nodiscard]] std::chrono::steady_clock::time_point next_moment() const;
-  void note_changes(const store::Batch& batch, const std::vector<job::JobId>& forgotten);
+  // views.cpp
   void publish();
   void publish_jobs();
+
+  // engine_store.cpp: storing
+  Result<void> read_store(job::Time now);
+  [[nodiscard]] store::Batch batch_of(Turn& turn);
+  void note_changes(const store::Batch& batch, const std::vector<job::JobId>& forgotten);
+  void finish(Turn& turn);
+  void carry_on(Turn& turn, Effects effects);
+  void cannot_store(Turn& turn, store::Batch batch, Effects effects, const Error& why);
   [[nodiscard]] Error store_error() const;
 
-  // requests.cpp: what clients ask for
+  // requests.cpp, submissions.cpp, operations.cpp: what clients ask for
   static Handler handler_of(wire::Kind kind);
   void submit(Turn& turn, const Request& request);
   void create_step(Turn& turn, const Request& request);
@@ -144,7 +147,11 @@ class Engine {
   }
   void refuse(Peer peer, const Error& error);
   template <class M>
-  void answer_when_stored(Turn& turn, Peer peer, M message);
+  void answer_when_stored(Turn& turn, Peer peer, M message) {
+    turn.thens.push_back({peer, Then::When::stored, [this, peer, message = std::move(message)] {
+                            outbox_.answer(peer, message);
+                          }});
+  }
   [[nodiscard]] Result<const job::Job*> visible_job(job::JobId id, const Caller& caller) const;
   void try_held_steps(job::Time now);
   void ask_state_for_step(std::uint64_t key, job::Time now);
