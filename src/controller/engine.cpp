@@ -20,7 +20,8 @@ std::uint64_t since(Moment start) {
   return static_cast<std::uint64_t>(duration_cast<microseconds>(Steady::now() - start).count());
 }
 
-/// Requests that only read, or that tell what has happened already: they need no working store.
+/// Requests for a change, which is refused when it cannot be stored. The others read, or tell what
+/// has happened already.
 bool needs_store(wire::Kind kind) {
   using wire::Kind;
   switch (kind) {
