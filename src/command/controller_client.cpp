@@ -141,6 +141,16 @@ Result<net::Client> reach_controller(const request::Environment& environment,
     auto client = net::Client::connect(net::Address::unix_socket(path), kConnectPatience);
     if (client) return client;
   }
+  std::string trouble;
+  for (const net::Address& address : controller_addresses(conf)) {
+    auto client = net::Client::connect(address, kConnectPatience);
+    if (!client) continue;
+    auto known = greeted(std::move(*client), std::string(program), conf);
+    if (known) return known;
+    trouble = fmt::format("{}: {}", address.text(), known.error().what());
+    if (!known.error().hint.empty()) trouble += "; " + known.error().hint;
+  }
+  if (!trouble.empty()) return no_contact(trouble);
   return no_contact(
       fmt::format("no controller runs for {}; `berth up` starts a cluster on this machine", conf));
 }

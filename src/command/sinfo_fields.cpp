@@ -134,7 +134,10 @@ void append_load(Out& out, double load) {
   fmt::format_to(std::back_inserter(out), "{:.2f}", load);
 }
 
-#define SHOW(...) [](const Group& g, [[maybe_unused]] const Shown& shown, Out& out) { __VA_ARGS__; }
+#define SHOW(...)                                                                      \
+  []([[maybe_unused]] const Group& g, [[maybe_unused]] const Shown& shown, Out& out) { \
+    __VA_ARGS__;                                                                       \
+  }
 #define LEAST(expression) \
   SHOW(append_least(out, g, [](const Node& n) -> std::uint64_t { return expression; }))
 #define LEAST_BY(expression)                                \
