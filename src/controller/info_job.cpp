@@ -123,8 +123,18 @@ void put_state(wire::JobInfo& out, const job::Job& job) {
   out.set_reboot(job.what->request.given.has(Opt::reboot));
 }
 
-void put_times(wire::JobInfo& out, const job::Job& job) {
-  if (job.time_limit_minutes) out.set_time_limit_minutes(*job.time_limit_minutes);
+/// The limit, or the one its partition is going to give it.
+std::optional<std::uint32_t> time_limit(const job::Job& job, const cluster::Partition* partition) {
+  if (job.time_limit_decided || job.time_limit_minutes || job.what->request.time_limit ||
+      partition == nullptr) {
+    return job.time_limit_minutes;
+  }
+  return partition->default_time_minutes ? partition->default_time_minutes
+                                         : partition->max_time_minutes;
+}
+
+void put_times(wire::JobInfo& out, const job::Job& job, const cluster::Partition* partition) {
+  if (const auto limit = time_limit(job, partition)) out.set_time_limit_minutes(*limit);
   if (job.what->request.time_min) out.set_time_min_minutes(*job.what->request.time_min);
   out.set_submit_time(job.submit_time);
   out.set_eligible_time(job.eligible_time != 0 ? job.eligible_time : job.begin_time);
@@ -171,7 +181,10 @@ void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
     out.set_mem_per_tres(fmt::format("gres/gpu:{}", size.memory->mb));
   }
   out.set_min_tmp_mb(request.tmp_mb.value_or(0));
-  out.set_features(request.constraint ? *request.constraint : request.prefer.value_or(""));
+  // A record of a refused request shows none: recorded so.
+  if (job.reason != "BadConstraints") {
+    out.set_features(request.constraint ? *request.constraint : request.prefer.value_or(""));
+  }
   out.set_prefer(request.prefer.value_or(""));
   out.set_over_subscribe(request.oversubscribe ? "YES" : "NO");
   out.set_exclusive(std::string(exclusive_word(request, partition)));
@@ -282,7 +295,7 @@ wire::JobInfo job_info(const InfoSite& site, const job::Job& job, job::Time /*no
   put_who(out, site, job);
   put_state(out, job);
   out.set_partition(job.partition);
-  put_times(out, job);
+  put_times(out, job, partition);
   put_request(out, job, size, partition);
   put_size(out, site, job, size);
   out.set_sched_nodes(job.base == job::Base::pending ? job.planned_nodes : "");

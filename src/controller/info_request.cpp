@@ -105,8 +105,12 @@ std::string gres_ask_words(const std::vector<request::GresAsk>& asks) {
   std::string out;
   for (const request::GresAsk& ask : asks) {
     if (!out.empty()) out += ',';
-    out += ask.type.empty() ? fmt::format("gres/{}:{}", ask.name, ask.count)
-                            : fmt::format("gres/{}:{}:{}", ask.name, ask.type, ask.count);
+    out += "gres/" + ask.name + ':';
+    if (!ask.type.empty()) out += ask.type + ':';
+    // A count below zero is shown as it was written.
+    out += ask.count > INT32_MAX && ask.count <= UINT32_MAX
+               ? std::to_string(static_cast<std::int32_t>(ask.count))
+               : std::to_string(ask.count);
   }
   return out;
 }

@@ -287,6 +287,11 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
                           read.error().hint));
     }
   }
+  for (const auto& part : *parts) {
+    if (const auto counts = request::derive_counts(part->request)) {
+      out.warnings.insert(out.warnings.end(), counts->warnings.begin(), counts->warnings.end());
+    }
+  }
   if (ask.test_only()) {
     Submitted result = tried(m, *parts, plans, now);
     result.warnings = std::move(out.warnings);

@@ -205,8 +205,8 @@ std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usag
 std::string partition_hold(const Trial& t, std::optional<std::uint32_t> time_limit) {
   std::uint64_t cpus = 0;
   for (NodeIndex i : t.partition.nodes) cpus += t.cluster.nodes[i].cpus();
-  if (t.ask.total_cpus > cpus || t.ask.min_nodes > t.partition.nodes.size())
-    return "PartitionConfig";
+  if (t.ask.min_nodes > t.partition.nodes.size()) return "PartitionNodeLimit";
+  if (t.ask.total_cpus > cpus) return "PartitionConfig";
   if (t.partition.max_nodes && t.ask.min_nodes > *t.partition.max_nodes)
     return "PartitionNodeLimit";
   if (t.ask.max_nodes && *t.ask.max_nodes < t.partition.min_nodes) return "PartitionNodeLimit";

@@ -249,9 +249,9 @@ TEST_F(JobPlacement, RefusedOrPending) {
   check({
       {"-p gpu_partition -n20 -c8", "pending: PartitionConfig"},
       {"-p ml -n65", "pending: PartitionConfig"},
-      {"-N9", "pending: PartitionConfig"},
-      {"-p ml -N5", "pending: PartitionConfig"},
-      {"-n33 --ntasks-per-node=4", "pending: PartitionConfig"},
+      {"-N9", "pending: PartitionNodeLimit"},
+      {"-p ml -N5", "pending: PartitionNodeLimit"},
+      {"-n33 --ntasks-per-node=4", "pending: PartitionNodeLimit"},
       {"-c33", "never: CPU count per node can not be satisfied"},
       {"--ntasks-per-node=17 -p ml", "never: CPU count per node can not be satisfied"},
       {"--mem=65537", "never: Memory specification can not be satisfied"},
