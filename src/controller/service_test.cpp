@@ -288,6 +288,33 @@ TEST_F(ServiceTest, AFullDiskRefusesNewWorkLosesNoneAndRecovers) {
   job(refused_id);
 }
 
+TEST_F(ServiceTest, AnEndThatCannotBeStoredIsNotConfirmedUntilItIs) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  Talker client(socket());
+  const auto submitted = client.ask<wire::SubmitReply>(batch("t1"));
+  ASSERT_TRUE(submitted);
+  const auto begin = agent.next<wire::BeginJob>();
+  agent.begun(begin);
+  job(submitted->job_id());  // the beginning is stored
+  {
+    const FullDisk full;
+    agent.ended(begin, wire::kBatchStep, 0);
+    wire::Beat beat;
+    beat.set_ask(true);
+    agent.send(beat);
+    // Neither Forget nor EndJob before it.
+    agent.next<wire::Beat>();
+    EXPECT_FALSE(client.ask<wire::SubmitReply>(batch("t2")));
+  }
+  agent.gone(agent.find<wire::EndJob>());
+  while (agent.find<wire::Forget>().has_step_id() && !HasFailure()) {
+  }
+  stop();
+  start();
+  EXPECT_EQ(job(submitted->job_id()).state(), "COMPLETED");
+}
+
 TEST_F(ServiceTest, OthersCannotTouchAJob) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
   Talker mine(socket());

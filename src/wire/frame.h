@@ -1,6 +1,6 @@
 // Frames: a 4-byte little-endian length of what follows, a 2-byte little-endian number
-// (messages.def), then the serialized message. No allocation is made from the length field: a reader
-// grows its buffer as bytes arrive, and the limit depends on who sends.
+// (messages.def), then the serialized message. No allocation is made from the length field: a
+// reader grows its buffer as bytes arrive, and the limit depends on who sends.
 #pragma once
 
 #include <cstddef>
@@ -37,10 +37,10 @@ std::string_view name_of(Kind kind);
 
 template <class M>
 struct KindOf;
-#define BERTH_MESSAGE(number, type)            \
-  template <>                                  \
-  struct KindOf<type> {                        \
-    static constexpr Kind value = Kind::type;  \
+#define BERTH_MESSAGE(number, type)           \
+  template <>                                 \
+  struct KindOf<type> {                       \
+    static constexpr Kind value = Kind::type; \
   };
 #include "wire/messages.def"
 #undef BERTH_MESSAGE
