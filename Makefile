@@ -42,9 +42,11 @@ check-arrows:
 check-format: deps
 	@clang-format-19 --dry-run -Werror $(SOURCES)
 
+# Some start processes of their own; one that fails is run again, and both runs are printed.
 test-unit: build
 	@rm -rf build/results
-	ctest --preset $(PRESET) -j $(JOBS) --timeout 600 --output-junit results/ctest.xml
+	ctest --preset $(PRESET) -j $(JOBS) --timeout 600 --repeat until-pass:2 \
+	  --output-junit results/ctest.xml
 
 test-e2e: build
 	@rm -f build/results/pytest.xml
