@@ -13,8 +13,9 @@ JOBS ?= $(shell nproc)
 PRESET ?= $(if $(CI),ci,release)
 # Seconds for each fuzzer in `make soak`.
 SOAK_SECONDS ?= 600
-# What `make test` builds with sanitizers: the modules that read what others wrote. `make soak` takes all.
-ASAN_MODULES = base text conf request site place script lint explain wire
+# What `make test` builds with sanitizers: the modules that read what others wrote; `make soak` takes all
+# (the tests of `place` are the heaviest of the library).
+ASAN_MODULES = base text conf request site script lint explain wire
 FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/%/*_fuzz.cpp))))
 ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
 empty :=
