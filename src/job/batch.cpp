@@ -110,11 +110,6 @@ Environment batch_variables(const State& state, const Job& job, const wire::Aske
   if (const auto mode = job.what->text(Opt::open_mode); !mode.empty()) {
     env["SLURM_OPEN_MODE"] = std::string(1, mode.front());
   }
-  for (const wire::Limit& limit : asked.limits()) {
-    env["SLURM_RLIMIT_" + limit.name()] =
-        fmt::format("{}{}", limit.demanded() ? "U" : "",
-                    limit.has_value() ? std::to_string(limit.value()) : "18446744073709551615");
-  }
   if (!env.contains("TMPDIR")) env["TMPDIR"] = "/tmp";
   return env;
 }
