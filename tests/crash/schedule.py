@@ -316,8 +316,19 @@ class Schedule:
         for srun in self.sruns:
             srun.wait()
         self.log.close()
+        # As a killed daemon leaves them: `berth down`, which removes them, is not part of a schedule.
+        shutil.rmtree(self.run_directory(), ignore_errors=True)
         if not keep:
             shutil.rmtree(self.dir, ignore_errors=True)
+
+    def run_directory(self) -> str:
+        """Where the sockets are: docs/design/processes.md "Files and addresses"."""
+        key = 0xcbf29ce484222325
+        for byte in os.fsencode(os.path.realpath(self.conf)):
+            key = (key ^ byte) * 0x100000001b3 % 2**64
+        uid = os.geteuid()
+        base = "/run" if uid == 0 else self.env.get("XDG_RUNTIME_DIR") or ""
+        return (f"{base}/berth" if base else f"/tmp/berth-{uid}") + f"/{key:016x}"
 
 
 def run_schedule(seed: int, bin_dir: pathlib.Path, verbose: bool = False, keep: bool = False) -> str | None:
@@ -331,7 +342,7 @@ def run_schedule(seed: int, bin_dir: pathlib.Path, verbose: bool = False, keep: 
         tails = [f"--- {p.name}\n" + "\n".join(p.read_text(errors="replace").splitlines()[-30:])
                  for p in sorted(schedule.dir.glob("*.log"))]
         trouble += "\n" + "\n".join(tails)
-    schedule.clean(keep or trouble is not None and keep)
+    schedule.clean(keep and trouble is not None)
     return trouble
 
 
