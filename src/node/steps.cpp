@@ -28,10 +28,12 @@ std::unexpected<Error> trouble(const std::string& what) {
   return fail(Code::io, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// The supervisor needs nothing of the agent's environment but these.
+/// The supervisor needs nothing of the agent's environment but these; its messages go nowhere, so
+/// a sanitizer has to know of a file for its report.
 std::vector<std::string> supervisor_environment() {
   std::vector<std::string> variables;
-  for (const char* name : {"BERTH_CRASH_AT", "TZ"}) {
+  for (const char* name :
+       {"BERTH_CRASH_AT", "TZ", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
     if (const char* value = std::getenv(name))
       variables.push_back(fmt::format("{}={}", name, value));
   }
