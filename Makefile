@@ -4,7 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
 .PHONY: deps build run test soak format tidy bench clean \
-        check-arrows check-format test-unit test-e2e test-asan test-fuzz asan-everything
+        check-arrows check-format test-unit test-e2e test-asan test-fuzz test-tsan \
+        asan-everything asan-live soak-live
 
 # Debian's Python: it is the one that has Debian's pytest.
 PYTHON := /usr/bin/python3
@@ -20,6 +21,9 @@ FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/
 ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
 empty :=
 space := $(empty) $(empty)
+# Modules with threads, and the daemons.
+TSAN_TESTS = net_test store_test auth_test controller_test node_test
+PROGRAMS = berth berthctld berthd berth-stepd
 
 SOURCES = $(wildcard src/*/*.cpp src/*/*.h cmake/*.cpp)
 
@@ -68,13 +72,33 @@ asan-everything: deps
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS)
 
+# Live clusters of sanitized programs; also a report of a daemon that nobody sees end fails it.
+# Figures of speed and size are not for these builds.
+asan-live: asan-everything
+	tools/sanitizer-reports BERTH_BIN=build-asan/bin $(PYTHON) -m pytest -q -p no:cacheprovider \
+	  tests/test_up.py tests/test_seeds_run.py tests/test_users.py tests/test_corpus.py tests/test_soak.py
+	tools/sanitizer-reports BERTH_BIN=build-asan/bin $(PYTHON) tests/soak/load.py
+
+# Unit tests of what has threads, then a live cluster under load whose daemons are killed and started again.
+test-tsan: deps
+	cmake --preset tsan
+	cmake --build --preset tsan -j $(JOBS) --target $(TSAN_TESTS) $(PROGRAMS)
+	tools/sanitizer-reports ctest --preset tsan --timeout 1800 \
+	  -R '^($(subst $(space),|,$(TSAN_TESTS)))$$'
+	tools/sanitizer-reports BERTH_BIN=build-tsan/bin $(PYTHON) tests/soak/load.py --seconds 120
+
+# 500 kill schedules, and 10,000 jobs with a line about memory for every 1,000.
+soak-live: build
+	$(PYTHON) tests/crash/schedule.py --seed 1 --count 500
+	$(PYTHON) tests/soak/jobs.py --jobs 10000
+
 # Hours rather than minutes: fuzzers for long, property tests with many more rounds, everything
-# under sanitizers, hundreds of kill schedules.
+# under sanitizers, hundreds of kill schedules, thousands of jobs.
 soak: build asan-everything
 	tools/fuzz --seconds $(SOAK_SECONDS)
 	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
-	BERTH_SOAK=1 ctest --preset asan --timeout 14400
-	BERTH_SOAK=1 $(PYTHON) -m pytest -q -p no:cacheprovider tests
+	BERTH_SOAK=1 tools/sanitizer-reports ctest --preset asan --timeout 14400
+	$(MAKE) asan-live test-tsan soak-live
 
 format: deps
 	clang-format-19 -i $(SOURCES)
