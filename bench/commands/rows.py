@@ -1,118 +1,136 @@
-"""What is measured, by the row numbers of docs/performance.md. Each takes a running System and returns figures by name;
-times in milliseconds, sizes in KiB. `less` figures are better when smaller, all others when larger."""
+"""What is measured, by the row numbers of docs/performance.md. Each takes a running System and returns figures by name:
+times in milliseconds, sizes in KiB or MB as named. Smaller is better, but for names that end in "/s".
+
+Most rows are the scripts in bench/scripts, which run on anything that has Slurm's commands; what they print is read here."""
 
 import os
-import random
+import pathlib
+import re
 import statistics
+import subprocess
+import sys
 import time
 
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent / "scripts"
+USER = os.environ.get("USER", "root")
+median = statistics.median
 
-def median(values):
-    return statistics.median(values)
+
+def script(system, name, *words, **more):
+    """Runs one of bench/scripts on the system and returns what it printed."""
+    env = system.script_environment() | more
+    done = subprocess.run([sys.executable, str(SCRIPTS / name), *map(str, words)], env=env, cwd=system.dir, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=system.enter, timeout=1800)
+    print(f"-- {system.name}: {name} {' '.join(map(str, words))}\n{done.stdout}", file=sys.stderr, flush=True)
+    if done.returncode != 0 or re.search(r"\bbad [1-9]", done.stdout):
+        raise RuntimeError(f"{system.name}: {name} failed:\n{done.stdout}")
+    return done.stdout
 
 
-def small_reply(system, repeat=30):
-    """1: commands with a small reply."""
-    figures = {}
+def number(pattern, text):
+    found = re.search(pattern, text)
+    if not found:
+        raise RuntimeError(f"no {pattern!r} in:\n{text}")
+    return float(found.group(1))
+
+
+def small_reply(system, size):
+    """1: commands with a small reply, beside a process that does nothing."""
+    figures = {"1 /bin/true: CPU": median([system.spawn_command("/bin/true")[1] for _ in range(40)]) * 1e3}
     system.run("sbatch", "-o", "/dev/null", "-H", "--wrap", "true")
-    for name, words in (("squeue", ["squeue"]), ("sinfo", ["sinfo"]), ("scontrol show job", ["scontrol", "show", "job"])):
+    for words in (["squeue"], ["sinfo"], ["scontrol", "show", "job"], ["scontrol", "show", "node"]):
         system.run(*words)
-        figures[f"{name}: CPU of the command"] = median([system.run(*words)[1] for _ in range(repeat)]) * 1e3
-    system.run("scancel", "-u", os.environ.get("USER", "root"))
+        runs = [system.spawn_command(*words) for _ in range(40)]
+        figures[f"1 {' '.join(words)}: CPU"] = median([r[1] for r in runs]) * 1e3
+        figures[f"1 {' '.join(words)}: RSS, MB"] = median([r[2] for r in runs]) / 1024
+    system.run("scancel", "-u", USER)
     system.wait_empty()
     return figures
 
 
-def submit(system, repeat=200):
-    """2: sbatch of jobs that wait (held), so that nothing but the submission is measured."""
-    whole, controller, client = system.cpu(), system.controller_cpu(), []
-    for _ in range(repeat):
-        client.append(system.run("sbatch", "-H", "-o", "/dev/null", "--wrap", "true")[1])
-    figures = {"sbatch: CPU in all": (system.cpu() - whole) / repeat * 1e3,
-               "sbatch: CPU of the command": median(client) * 1e3,
-               "sbatch: CPU of the controller": (system.controller_cpu() - controller) / repeat * 1e3}
-    system.run("scancel", "-u", os.environ.get("USER", "root"))
-    system.wait_empty()
-    return figures
+def submit(system, size):
+    """2: submission of held jobs."""
+    text = script(system, "bench_submit.py", size)
+    line = re.search(r"submit sequential.*", text).group(0)
+    parallel = re.search(r"submit 4 parallel.*", text).group(0)
+    return {"2 sbatch: CPU in all": number(r"cgroup cpu ([\d.]+)s", line) / size * 1e3,
+            "2 sbatch: CPU of the command": number(r"sbatch cpu ([\d.]+) ms", line),
+            "2 sbatch: CPU of the controller": number(r"ctld cpu ([\d.]+) ms", line),
+            "2 sbatch, one after the other/s": number(r"([\d.]+) jobs/s", line),
+            "2 sbatch, 4 at a time/s": number(r"([\d.]+) jobs/s", parallel),
+            "2 sbatch --array: CPU of the controller": number(r"ctld cpu ([\d.]+) ms rc 0", text)}
 
 
-def batch_job(system, repeat=150):
+def batch_job(system, size):
     """3: from the first submission to the empty queue."""
     system.wait_idle()
-    cpu, begin = system.cpu(), time.perf_counter()
-    for _ in range(repeat):
-        system.run("sbatch", "-o", "/dev/null", "-n1", "--mem=100", "--wrap", "true")
-    system.wait_empty()
-    wall = time.perf_counter() - begin
-    return {"batch job: CPU in all": (system.cpu() - cpu) / repeat * 1e3, "batch job: ms each": wall / repeat * 1e3}
+    text = script(system, "bench_throughput.py", size, 4)
+    singles = re.search(r"throughput 4-parallel.*", text).group(0)
+    array = re.search(r"throughput job array.*", text).group(0)
+    return {"3 batch job: CPU in all": number(r"cgroup cpu ([\d.]+)", singles),
+            "3 batch job/s": number(r"= ([\d.]+) jobs/s", singles),
+            "3 element of an array: CPU in all": number(r"cgroup cpu ([\d.]+)", array),
+            "3 element of an array/s": number(r"= ([\d.]+) jobs/s", array)}
 
 
-def _series(system, name, words, repeat):
-    cpu, walls = system.cpu(), []
-    for _ in range(repeat):
-        walls.append(system.run(*words)[0])
-    return {f"{name}: wall": median(walls) * 1e3, f"{name}: CPU in all": (system.cpu() - cpu) / repeat * 1e3}
-
-
-def steps(system, repeat=15):
+def steps(system, size):
     """4, 5, 6: srun inside an allocation, with a new one, and on all nodes."""
+    system.wait_idle()
+    text = script(system, "bench_step.py", max(5, size // 50))
     figures = {}
-    system.wait_idle()
-    system.run("salloc", "-Q", "-N8", "-n128", "--no-shell", "-J", "bench", check=False)
-    found = system.run("squeue", "-h", "-o", "%i", "-n", "bench", text=True)[2].split()
-    inside = ["srun", f"--jobid={found[0]}", "-Q"]
-    system.run(*inside, "-n1", "-N1", "true")
-    figures |= _series(system, "srun -n1 in a job", [*inside, "-n1", "-N1", "true"], repeat)
-    figures |= _series(system, "srun -n32 -N8 in a job", [*inside, "-n32", "-N8", "true"], max(3, repeat // 2))
-    system.run("scancel", found[0])
-    system.wait_empty()
-    system.wait_idle()
-    figures |= _series(system, "srun -n1, new allocation", ["srun", "-Q", "-n1", "true"], repeat)
+    for name, line in (("4 srun -n1 in a job", r"step: srun -n1 -N1.*"), ("6 srun -n32 -N8 in a job", r"step: srun -n32 -N8.*"),
+                       ("5 srun -n1, new allocation", r"srun -n1 true \(new.*"),
+                       ("6 srun -n32 -N8, new allocation", r"srun -n32 -N8 true \(new.*")):
+        found = re.search(line, text).group(0)
+        figures[f"{name}: wall"] = number(r"wall p50 +([\d.]+)", found)
+        figures[f"{name}: CPU in all"] = number(r"total +([\d.]+)", found)
     return figures
 
 
-SHAPES = [(1, 1, 10), (1, 4, 60), (1, 16, 120), (2, 32, 240), (4, 64, 30), (8, 128, 600), (1, 1, 5), (1, 8, 1440)]
+def deep_queue(system, depth):
+    """7, 8, 11: with many varied jobs waiting."""
+    system.wait_idle()
+    text = script(system, "bench_queue.py", depth, BENCH_SETTLE=os.environ.get("BENCH_SETTLE", "10"))
+    last = text[text.rindex("queued "):]
+    squeue = re.search(r"  squeue  .*", last).group(0)
+    one = re.search(r"  squeue -j one .*", last).group(0)
+    mine = re.search(r"  squeue --me -t R.*", last).group(0)
+    return {f"7 squeue, {depth} waiting: CPU of the command": number(r"cpu +([\d.]+)", squeue),
+            f"7 squeue, {depth} waiting: CPU of the controller": number(r"ctld cpu ([\d.]+)", squeue),
+            "7 squeue -j: CPU of the controller": number(r"ctld cpu ([\d.]+)", one),
+            "7 squeue --me -t R: CPU of the controller": number(r"ctld cpu ([\d.]+)", mine),
+            "8 memory of the controller for a waiting job, KiB": number(r"= ([\d.-]+) KB/pending", last),
+            f"7 sbatch into a queue of {depth}: CPU of the controller": number(r"ctld cpu ([\d.]+) ms/job", last),
+            f"9 controller with {depth} waiting, % of a core": number(r"otherwise idle: ([\d.]+) %", text),
+            f"11 scancel -u of {depth} jobs: wall": number(r"jobs: ([\d.]+)s", text) * 1e3}
 
 
-def deep_queue(system, depth=2000, repeat=5):
-    """7, 8, 10, 11: with many varied jobs waiting."""
-    figures = {}
-    rng = random.Random(1)
+def completion(system, depth):
+    """10: one job ends while many wait, and the next one starts."""
     system.wait_idle()
     for _ in range(8):
         system.run("sbatch", "-N1", "-n16", "--exclusive", "-t", "600", "-o", "/dev/null", "--wrap", "exec sleep 36000")
     while system.jobs("R") < 8:
         time.sleep(0.1)
-    base = system.controller_rss()
-    cpu = system.controller_cpu()
-    for i in range(depth):
-        nodes, tasks, limit = rng.choice(SHAPES)
-        gpus = rng.choice([0, 0, 1, 2, 4])
-        system.run("sbatch", f"-N{nodes}", f"-n{tasks}", f"-t{limit + i % 60}", "-o", "/dev/null",
-                   *([f"--gres=gpu:{gpus}"] if gpus else []), "--wrap", "true")
-    figures[f"submission into a queue of up to {depth}: CPU of the controller"] = \
-        (system.controller_cpu() - cpu) / depth * 1e3
-    figures["memory of the controller for each waiting job, KiB"] = (system.controller_rss() - base) / depth
-    cpu, client = system.controller_cpu(), []
-    for _ in range(repeat):
-        client.append(system.run("squeue")[1])
-    figures[f"squeue, {depth} waiting: CPU of the command"] = median(client) * 1e3
-    figures[f"squeue, {depth} waiting: CPU of the controller"] = (system.controller_cpu() - cpu) / repeat * 1e3
-    # 10: one job ends, and the next one starts
+    # One array is many waiting jobs at the price of one submission; whole nodes, so that one end is one start.
+    for limit in range(10):
+        system.run("sbatch", "-N1", "--exclusive", f"-t{600 + limit}", "-o", "/dev/null", f"--array=1-{depth // 10}",
+                   "--wrap", "exec sleep 36000")
+    time.sleep(3)
     running = system.run("squeue", "-h", "-t", "R", "-o", "%i", text=True)[2].split()
-    cpu = system.controller_cpu()
-    ended = 0
-    for job in running[:4]:
+    quiet = system.controller_cpu()
+    time.sleep(3)
+    idle = (system.controller_cpu() - quiet) / 3
+    used, ended = 0.0, 0
+    for job in running[:5]:
+        before = system.controller_cpu()
         system.run("scancel", job)
+        time.sleep(3)
+        used += system.controller_cpu() - before - 3 * idle
         ended += 1
-        time.sleep(1.5)
-    figures[f"one completion with {depth} waiting: CPU of the controller"] = \
-        (system.controller_cpu() - cpu) / ended * 1e3
-    begin = time.perf_counter()
-    system.run("scancel", "-u", os.environ.get("USER", "root"))
+    system.run("scancel", "-u", USER)
     system.wait_empty(pause=0.1)
-    figures[f"scancel -u of {depth} jobs: wall"] = (time.perf_counter() - begin) * 1e3
-    return figures
+    return {f"10 one end with {depth} waiting: CPU of the controller": used / ended * 1e3}
 
 
-ROWS = [small_reply, submit, batch_job, steps, deep_queue]
+ROWS = [small_reply, submit, batch_job, steps, deep_queue, completion]

@@ -30,7 +30,9 @@ class System:
                           for i in range(1, NODES + 1))
         text = (ROOT / "bench/commands/slurm.conf").read_text()
         self.conf.write_text(text.format(dir=self.dir, port=self.port, port1=self.port + 1, nodes=nodes))
-        (self.dir / "gres.conf").write_text(f"NodeName=n[1-{NODES}] Name=gpu Count=8\n")
+        for i in range(8):
+            (self.dir / f"gpu{i}").touch()  # Slurm wants files that exist
+        (self.dir / "gres.conf").write_text(f"NodeName=n[1-{NODES}] Name=gpu File={self.dir}/gpu[0-7]\n")
         (self.dir / "cgroup.conf").write_text("CgroupPlugin=disabled\n" if self.name == "berth" else "")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH", "BERTH"))}
         self.env["SLURM_CONF"] = str(self.conf)
@@ -40,14 +42,15 @@ class System:
             self.group = CPUACCT / f"berth-bench-{os.getpid()}-{self.name}"
             self.group.mkdir()
 
-    def _enter(self):
+    def enter(self):
+        """The process that calls this, and its children, count as this system's."""
         if self.group:
             (self.group / "cgroup.procs").write_text(str(os.getpid()))
 
     def spawn(self, *words: str) -> subprocess.Popen:
         log = (self.dir / "daemons.log").open("a")
         daemon = subprocess.Popen(words, env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                  preexec_fn=self._enter, cwd=self.dir)
+                                  preexec_fn=self.enter, cwd=self.dir)
         self.daemons.append(daemon)
         return daemon
 
@@ -71,13 +74,32 @@ class System:
                 return int(line.split()[1])
         return 0
 
+    def script_environment(self) -> dict[str, str]:
+        """What bench/scripts read."""
+        nodes = ",".join(f"n{i}:{daemon.pid}" for i, daemon in enumerate(self.daemons[1:], 1))
+        return self.env | {"PATH": f"{self.bin}:/usr/bin:/bin", "BENCH_CGROUP": str(self.group),
+                           "BENCH_PIDS": f"ctld:{self.daemons[0].pid},{nodes}"}
+
+    def spawn_command(self, *words: str) -> tuple[float, float, int]:
+        """Wall seconds, CPU seconds and largest RSS in KiB of a command, without the cost of a copy of this process."""
+        null = os.open("/dev/null", os.O_RDWR)
+        begin = time.perf_counter()
+        pid = os.posix_spawn(str(self.bin / words[0]), words, self.env,
+                             file_actions=[(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)])
+        _, status, usage = os.wait4(pid, 0)
+        wall = time.perf_counter() - begin
+        os.close(null)
+        if status != 0:
+            raise RuntimeError(f"{self.name}: {' '.join(words)} failed")
+        return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+
     def run(self, *words: str, check: bool = True, text: bool = False) -> tuple[float, float, str]:
         """Wall seconds, CPU seconds of the command itself, and its output."""
         out = subprocess.PIPE if text else subprocess.DEVNULL
         begin = time.perf_counter()
         child = subprocess.Popen([str(self.bin / words[0]), *words[1:]], env=self.env, cwd=self.dir,
                                  stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE if check else out,
-                                 preexec_fn=self._enter if self.group else None)
+                                 preexec_fn=self.enter if self.group else None)
         printed, errors = b"", b""
         if text or check:
             printed, errors = self._drain(child)

@@ -1,0 +1,56 @@
+// Agents that run nothing: one connection for each node, which registers, says that every batch
+// script ended at once, and dials again when the controller goes away. With them the controller
+// alone is measured (bench/controller).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/address.h"
+#include "net/connection.h"
+#include "net/loop.h"
+
+namespace berth::load {
+
+/// What every node says it has.
+struct Inventory {
+  std::uint32_t sockets = 2;
+  std::uint32_t cores_per_socket = 8;
+  std::uint64_t memory_mb = 65536;
+  std::uint64_t gpus = 8;
+};
+
+class Agents {
+ public:
+  Agents(net::Loop& loop, net::Address controller, Inventory inventory,
+         std::vector<std::string> nodes);
+  /// Dials with every node; prints a line each time that all of them are registered.
+  void start();
+
+ private:
+  struct Node {
+    std::string name;
+    std::shared_ptr<net::Connection> connection;
+    bool registered = false;
+    std::chrono::milliseconds delay{50};
+  };
+  void dial(std::size_t index);
+  void connected(std::size_t index, Result<std::shared_ptr<net::Connection>> result);
+  void take(std::size_t index, const wire::Frame& frame);
+  void lost(std::size_t index);
+  void beat();
+  void begin_job(Node& node, const wire::BeginJob& begin);
+
+  net::Loop& loop_;
+  net::Address controller_;
+  Inventory inventory_;
+  std::vector<Node> nodes_;
+  std::size_t registered_ = 0;
+  std::size_t beating_ = 0;  // the next node to beat: they take turns, as they do on many machines
+  net::Clock::time_point began_ = net::Clock::now();  // of this round of registrations
+};
+
+}  // namespace berth::load
