@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "command/messages.h"
-#include "command/option_words.h"
 #include "command/up_cluster.h"
 #include "command/up_home.h"
+#include "command/up_options.h"
 #include "command/up_processes.h"
 #include "conf/config.h"
 #include "request/request.h"
@@ -23,11 +23,6 @@ What it has stored stays, and the next berth up goes on with it.
   --state DIR      where the cluster lives; default: the user's state directory
   -h, --help       this text
 )";
-
-constexpr auto kTable = std::to_array<OptionRow>({
-    {"state", 0, Takes::value},
-    {"help", 'h', Takes::nothing},
-});
 
 /// How long jobs get: SIGTERM, KillWait, SIGKILL, epilog, and some time for a busy machine.
 std::chrono::seconds job_patience(const ClusterHome& home) {
@@ -114,23 +109,7 @@ int down(const std::string& state) {
 }  // namespace
 
 int run_down(std::span<const std::string> words, const request::Environment& /*environment*/) {
-  const auto read = read_options("berth down", kTable, words);
-  if (!read) return print_error(read.error(), "berth down");
-  if (!read->operands.empty()) {
-    return print_error(fail(Code::option_syntax, fmt::format("what is {}?", read->operands.front()),
-                            "berth down --help shows the options")
-                           .error(),
-                       "berth down");
-  }
-  std::string state;
-  for (const GivenOption& option : read->options) {
-    if (option.row->name == "help") {
-      fmt::print("{}", kUsage);
-      return 0;
-    }
-    if (option.row->name == "state") state = *option.value;
-  }
-  return down(state);
+  return run_on_state("berth down", kUsage, words, down);
 }
 
 }  // namespace berth::command

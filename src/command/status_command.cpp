@@ -5,10 +5,10 @@
 #include <ctime>
 
 #include "command/messages.h"
-#include "command/option_words.h"
 #include "command/up_cluster.h"
 #include "command/up_conf.h"
 #include "command/up_home.h"
+#include "command/up_options.h"
 #include "command/version.h"
 #include "request/request.h"
 #include "site/site.h"
@@ -25,11 +25,6 @@ Shows the cluster that berth up started. The exit code is 0 when it runs, else 3
 )";
 
 constexpr int kNotRunning = 3;  // as of service scripts
-
-constexpr auto kTable = std::to_array<OptionRow>({
-    {"state", 0, Takes::value},
-    {"help", 'h', Takes::nothing},
-});
 
 int status(const std::string& state) {
   const ClusterHome home = find_home(state);
@@ -71,23 +66,7 @@ int status(const std::string& state) {
 }  // namespace
 
 int run_status(std::span<const std::string> words, const request::Environment& /*environment*/) {
-  const auto read = read_options("berth status", kTable, words);
-  if (!read) return print_error(read.error(), "berth status");
-  if (!read->operands.empty()) {
-    return print_error(fail(Code::option_syntax, fmt::format("what is {}?", read->operands.front()),
-                            "berth status --help shows the options")
-                           .error(),
-                       "berth status");
-  }
-  std::string state;
-  for (const GivenOption& option : read->options) {
-    if (option.row->name == "help") {
-      fmt::print("{}", kUsage);
-      return 0;
-    }
-    if (option.row->name == "state") state = *option.value;
-  }
-  return status(state);
+  return run_on_state("berth status", kUsage, words, status);
 }
 
 }  // namespace berth::command

@@ -59,6 +59,4 @@ cluster::Allocation from_wire(const cluster::Cluster& cluster, const wire::Alloc
 std::string tres_text(const cluster::Cluster& cluster, const cluster::Allocation& allocation,
                       bool billing);
 
-wire::Refusal to_wire(const Error& error);
-
 }  // namespace berth::job

@@ -95,17 +95,4 @@ std::string tres_text(const cluster::Cluster& cluster, const cluster::Allocation
   return out;
 }
 
-wire::Refusal to_wire(const Error& error) {
-  wire::Refusal out;
-  out.set_code(std::string(code_name(error.code)));
-  for (const Message& message : error.messages) {
-    wire::Line* line = out.add_lines();
-    line->set_severity(static_cast<std::uint32_t>(message.severity));
-    line->set_text(message.text);
-  }
-  out.set_hint(error.hint);
-  out.set_exit_code(error.exit_code);
-  return out;
-}
-
 }  // namespace berth::job

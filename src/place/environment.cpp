@@ -79,23 +79,6 @@ void put_options(Environment& env, const JobFacts& job) {
   }
 }
 
-std::string exclusive_word(request::Exclusive exclusive) {
-  switch (exclusive) {
-    case request::Exclusive::no:
-    case request::Exclusive::allocation:
-      return "NO";
-    case request::Exclusive::node:
-      return "NODE";
-    case request::Exclusive::user:
-      return "USER";
-    case request::Exclusive::mcs:
-      return "MCS";
-    case request::Exclusive::topo:
-      return "TOPO";
-  }
-  return "NO";
-}
-
 /// What batch scripts and salloc's command have in common.
 Environment job_environment(const cluster::Cluster& cluster, const JobFacts& job) {
   Environment env;
@@ -129,6 +112,23 @@ void put_batch_task(Environment& env, const cluster::Cluster& cluster, const Job
 }
 
 }  // namespace
+
+std::string_view exclusive_word(request::Exclusive exclusive) {
+  switch (exclusive) {
+    case request::Exclusive::no:
+    case request::Exclusive::allocation:
+      return "NO";
+    case request::Exclusive::node:
+      return "NODE";
+    case request::Exclusive::user:
+      return "USER";
+    case request::Exclusive::mcs:
+      return "MCS";
+    case request::Exclusive::topo:
+      return "TOPO";
+  }
+  return "NO";
+}
 
 Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& job) {
   Environment env = job_environment(cluster, job);

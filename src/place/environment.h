@@ -42,6 +42,9 @@ Environment mpirun_rank_environment(const cluster::Cluster& cluster, const JobFa
 /// SLURM_TRES_PER_TASK: "cpu=2,gres/gpu=1"; "" when nothing was asked for by task.
 std::string tres_per_task_text(const request::Request& request);
 
+/// "NO", "NODE", "USER", …: SLURM_JOB_EXCLUSIVE, and Exclusive= of scontrol show job.
+std::string_view exclusive_word(request::Exclusive exclusive);
+
 /// "2(x3),1": consecutive equal values joined.
 std::string repetition_list(const std::vector<std::uint32_t>& values);
 
