@@ -15,6 +15,10 @@ namespace {
 constexpr Key used(std::string_view name) {
   return {name, Use::used, {}};
 }
+/// Read so that scontrol show config has it; nothing follows from it.
+constexpr Key shown_only(std::string_view name) {
+  return {name, Use::shown, {}};
+}
 constexpr Key plan(std::string_view name, std::string_view consequence) {
   return {name, Use::not_planned, consequence};
 }
@@ -74,7 +78,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("KillWait"),
     used("KillOnBadExit"),
     used("WaitTime"),
-    used("InactiveLimit"),
+    shown_only("InactiveLimit"),
     used("MaxStepCount"),
     used("MaxJobCount"),
     used("MaxJobId"),
@@ -85,13 +89,13 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("JobFileAppend"),
     used("Prolog"),
     used("Epilog"),
-    used("PrologSlurmctld"),
-    used("EpilogSlurmctld"),
+    shown_only("PrologSlurmctld"),
+    shown_only("EpilogSlurmctld"),
     used("TaskProlog"),
     used("TaskEpilog"),
     used("SrunProlog"),
     used("SrunEpilog"),
-    used("PrologFlags"),
+    shown_only("PrologFlags"),
     used("PrologEpilogTimeout"),
     used("PrologTimeout"),
     used("EpilogTimeout"),
@@ -101,15 +105,15 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("TreeWidth"),
     used("PropagateResourceLimits"),
     used("PropagateResourceLimitsExcept"),
-    used("PropagatePrioProcess"),
+    shown_only("PropagatePrioProcess"),
     used("UnkillableStepTimeout"),
-    used("UnkillableStepProgram"),
+    shown_only("UnkillableStepProgram"),
     used("OverTimeLimit"),
     used("CompleteWait"),
     used("SchedulerType"),
     used("SchedulerParameters"),
     {"SchedulerTimeSlice"},
-    used("PriorityType"),
+    shown_only("PriorityType"),
     {"PriorityWeightAge"},
     {"PriorityWeightAssoc"},
     {"PriorityWeightFairshare"},
@@ -126,7 +130,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"PriorityParameters"},
     {"FairShareDampeningFactor"},
     {"PreemptType"},
-    used("PreemptMode"),
+    shown_only("PreemptMode"),
     {"PreemptParameters"},
     {"PreemptExemptTime"},
     used("AccountingStorageType"),
@@ -138,7 +142,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"AccountingStoragePass"},
     {"AccountingStorageParameters"},
     {"AccountingStorageLoc"},
-    used("AccountingStorageEnforce"),
+    shown_only("AccountingStorageEnforce"),
     used("AccountingStorageTRES"),
     {"AccountingStoreFlags"},
     {"AccountingStoreJobComment"},
@@ -155,7 +159,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"CliFilterParameters"},
     used("HealthCheckProgram"),
     used("HealthCheckInterval"),
-    used("HealthCheckNodeState"),
+    shown_only("HealthCheckNodeState"),
     {"HealthCheckTimeout"},
     {"RebootProgram"},
     {"ResumeProgram"},
@@ -171,7 +175,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"SuspendExcStates"},
     used("Licenses"),
     {"LicenseParameters"},
-    used("MailProg"),
+    shown_only("MailProg"),
     {"MailDomain"},
     used("PrivateData"),
     {"MaxNodeCount"},
@@ -195,7 +199,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"GroupUpdateTime"},
     {"GroupUpdateForce"},
     {"EpilogMsgTime"},
-    used("BatchStartTimeout"),
+    shown_only("BatchStartTimeout"),
     {"EioTimeout"},
     {"SrunPortRange"},
     {"VSizeFactor"},
@@ -311,6 +315,9 @@ constexpr auto kNode = std::to_array<Key>({
     {"SuspendTime"},
 });
 
+/// A plan does not know who submits.
+constexpr std::string_view kAtSubmission = "who may use the partition is checked at submission";
+
 constexpr auto kPartition = std::to_array<Key>({
     used("PartitionName"),
     used("Nodes"),
@@ -338,26 +345,26 @@ constexpr auto kPartition = std::to_array<Key>({
     plan("ExclusiveUser", "nodes are planned as open to all users"),
     plan("ExclusiveTopo", "nodes are planned as open to all jobs"),
     plan("Topology", "nodes are chosen without regard to the network"),
-    typed("RootOnly", "whether the user may use the partition is not checked"),
-    typed("AllowGroups", "whether the user may use the partition is not checked"),
-    typed("AllowAccounts", "whether the user may use the partition is not checked"),
-    typed("DenyAccounts", "whether the user may use the partition is not checked"),
-    typed("AllowQos", "whether the user may use the partition is not checked"),
-    typed("DenyQos", "whether the user may use the partition is not checked"),
-    typed("AllocNodes", "whether the user may use the partition is not checked"),
-    typed("ReqResv", "whether the user may use the partition is not checked"),
+    typed("RootOnly", kAtSubmission),
+    typed("AllowGroups", kAtSubmission),
+    typed("AllowAccounts", kAtSubmission),
+    typed("DenyAccounts", kAtSubmission),
+    typed("AllowQos", kAtSubmission),
+    typed("DenyQos", kAtSubmission),
+    typed("AllocNodes", kAtSubmission),
+    typed("ReqResv", kAtSubmission),
     typed("QOS", "the limits of the partition's QOS are not applied"),
     used("PriorityJobFactor"),
     used("PriorityTier"),
     used("Priority"),
-    used("PreemptMode"),
-    used("GraceTime"),
+    shown_only("PreemptMode"),
+    shown_only("GraceTime"),
     used("Hidden"),
     used("DisableRootJobs"),
     {"PowerDownOnIdle"},
     used("OverTimeLimit"),
-    used("TRESBillingWeights"),
-    used("Alternate"),
+    shown_only("TRESBillingWeights"),
+    shown_only("Alternate"),
     {"SuspendTime"},
     {"SuspendTimeout"},
     {"ResumeTimeout"},
@@ -402,8 +409,16 @@ constexpr auto kCgroup = std::to_array<Key>({
 /// True when a value of a key that is not planned for asks for nothing special.
 bool harmless(const Key& key, std::string_view value) {
   if (key.name == "SlurmdParameters") return value.find("_as_socket") == std::string_view::npos;
-  constexpr std::array<std::string_view, 9> kNothing = {
-      "", "all", "none", "no", "false", "0", "topology/flat", "topology/default", "topology/none"};
+  constexpr std::array<std::string_view, 10> kNothing = {"",
+                                                         "all",
+                                                         "none",
+                                                         "no",
+                                                         "false",
+                                                         "off",
+                                                         "0",
+                                                         "topology/flat",
+                                                         "topology/default",
+                                                         "topology/none"};
   return std::ranges::any_of(
       kNothing, [&](std::string_view word) { return text::equal_ignoring_case(word, value); });
 }
@@ -457,6 +472,10 @@ const Key* used_key(std::span<const Key> keys, const Pair& pair, std::string_vie
     return nullptr;
   }
   if (key->use == Use::used) return key;
+  if (key->use == Use::shown) {
+    if (!harmless(*key, pair.value)) complaints.unused(pair.at, key->name);
+    return key;
+  }
   if (key->use == Use::used_not_planned && harmless(*key, pair.value)) return key;
   if (key->use == Use::not_used || harmless(*key, pair.value)) {
     complaints.unused(pair.at, key->name.ends_with('*') ? std::string_view(pair.key) : key->name);

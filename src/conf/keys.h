@@ -13,6 +13,7 @@ namespace berth::conf {
 enum class Use {
   used,              // read into the typed configuration
   not_used,          // makes no difference to where tasks are placed: named once
+  shown,             // likewise, but read for scontrol show config
   used_not_planned,  // read into the typed configuration, and warned about as the next
   not_planned,       // could make a difference that berth does not plan for: warned about by itself
 };

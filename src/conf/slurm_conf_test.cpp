@@ -227,8 +227,8 @@ TEST(SlurmConf, Warns) {
           "slurm.conf:7: Weight is given twice on this line; the last one, 2, counts",
           "slurm.conf:9: TopologyPlugin=topology/tree is not planned for: nodes are chosen "
           "without regard to the network",
-          "slurm.conf:12: AllowAccounts=physics is not planned for: whether the user may use "
-          "the partition is not checked",
+          "slurm.conf:12: AllowAccounts=physics is not planned for: who may use the "
+          "partition is checked at submission",
           "slurm.conf:12: partition p is described twice; this line counts, not "
           "slurm.conf:11",
           "slurm.conf:13: DefMemPerNode and DefMemPerCPU exclude each other; DefMemPerCPU "
