@@ -51,6 +51,7 @@ struct Store::Inside {
   Writer writer;
   Statement select_blob;
   Statement select_steps;
+  Statement select_job;
   Statement select_token;
   Statement select_live;
   Statement select_nodes;
@@ -124,6 +125,7 @@ Result<void> Store::Inside::prepare() {
       {&select_blob, kSelectBlob},
       {&select_steps, kSelectSteps},
       {&select_token, "SELECT min(id) FROM jobs WHERE token = ? AND uid = ? AND token <> ''"},
+      {&select_job, "SELECT record FROM jobs WHERE key >= ? AND key <= ? AND latest = 1"},
       {&select_live,
        "SELECT record, name, account FROM jobs"
        " WHERE live = 1 OR (latest = 1 AND ended >= ?) ORDER BY key"},
@@ -275,6 +277,19 @@ Result<std::optional<std::uint32_t>> Store::job_with_token(std::uint32_t uid,
   // min() of no rows is NULL, which reads as 0: no job has that id.
   if (select.next() && select.number(0) != 0) {
     found = static_cast<std::uint32_t>(select.number(0));
+  }
+  if (select.failed()) found = select.error();
+  select.reset();
+  return found;
+}
+
+Result<std::optional<wire::JobRecord>> Store::job(std::uint32_t id) {
+  Statement& select = inside_->select_job;
+  select.bind(first_key_of(id)).bind(last_key_of(id));
+  Result<std::optional<wire::JobRecord>> found = std::nullopt;
+  wire::JobRecord record;
+  if (select.next() && record.ParseFromString(std::string(select.bytes(0)))) {
+    found = std::move(record);
   }
   if (select.failed()) found = select.error();
   select.reset();

@@ -65,6 +65,9 @@ class Store {
   /// memory has forgotten.
   Result<std::optional<std::uint32_t>> job_with_token(std::uint32_t uid, std::string_view token);
 
+  /// The last row of a job that memory may have forgotten; nullopt = there is none.
+  Result<std::optional<wire::JobRecord>> job(std::uint32_t id);
+
   Result<std::vector<wire::StepRecord>> steps(std::uint32_t job_id, std::uint32_t attempt);
 
   /// Removes up to `most` jobs (rows, steps) that ended before `before`; returns how many.

@@ -74,6 +74,19 @@ TEST_F(Stores, LoadsTheLivingAndTheYoungDead) {
   EXPECT_EQ(ids(store.load(1500)->jobs), (std::vector<std::uint32_t>{1, 3, 4, 5}));
 }
 
+TEST_F(Stores, AJobIsFoundByItsIdLongAfterItsEnd) {
+  Store store = open();
+  Batch batch;
+  batch.jobs = {job(1, "COMPLETED", 1000), job(2, "RUNNING")};
+  ASSERT_TRUE(store.commit(batch));
+  auto found = store.job(1);
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->state(), "COMPLETED");
+  auto none = store.job(3);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->has_value());
+}
+
 TEST_F(Stores, ARequeuedJobGoesOnInARowOfItsOwn) {
   Store store = open();
   Batch first;
