@@ -139,6 +139,7 @@ void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
     for (const std::uint32_t id : hit) close_step(job, running.open_steps.at(id), now);
     touch(job);
     effect(Notice{job.id, {Severity::error, fmt::format("Node failure on {}", node)}});
+    retry_waiting(job, now);  // those that waited for it need not any more
     return;
   }
   effect(Notice{job.id, {Severity::error, fmt::format("Node failure on {}", node)}});

@@ -177,6 +177,11 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   }
   compare_jobs(m, *index, report, now);
   compare_steps(m, *this, *index, report, now);
+  // Steps that waited for this node.
+  const std::set<JobId> here = node.jobs;
+  for (const JobId id : here) {
+    if (Job* job = m.find(id)) m.retry_waiting(*job, now);
+  }
   return {};
 }
 

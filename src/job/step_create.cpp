@@ -50,6 +50,35 @@ place::StepPlan interactive_plan(const cluster::Cluster& cluster, const place::J
   return plan;
 }
 
+/// What placement sees of the job's nodes as long as this lives. A job's steps run also on a node
+/// that takes no new jobs, as when it is drained; only one that is DOWN or silent is out of reach.
+class NodesForSteps {
+ public:
+  NodesForSteps(State::Memory& m, const std::vector<Job*>& components) : m_(m) {
+    for (const Job* job : components) {
+      for (const cluster::NodeShare& share : job->allocation.nodes) {
+        const NodeState& state = m.nodes[share.node];
+        cluster::Node& node = m.cluster.nodes[share.node];
+        before_.emplace_back(share.node, node.usable);
+        node.usable = state.registered && state.responding && !state.down;
+        if (!node.usable && !state.down) silent_.push_back(node.name);
+      }
+    }
+  }
+  ~NodesForSteps() {
+    for (const auto& [index, usable] : before_) m_.cluster.nodes[index].usable = usable;
+  }
+  NodesForSteps(const NodesForSteps&) = delete;
+  NodesForSteps& operator=(const NodesForSteps&) = delete;
+  /// Their agents are away, perhaps for a moment.
+  [[nodiscard]] const std::vector<std::string>& silent() const { return silent_; }
+
+ private:
+  State::Memory& m_;
+  std::vector<std::pair<cluster::NodeIndex, bool>> before_;
+  std::vector<std::string> silent_;
+};
+
 std::string step_name(const request::Request& request, std::string_view kind) {
   if (kind == "interactive") return "interactive";
   if (request.given.on_command_line(Opt::job_name)) return request.job_name.value_or("");
@@ -109,6 +138,17 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
   if (job.base == Base::suspended) return false;
   auto component_of = groups_of(requests, components.size());
   if (!component_of) return refuse(std::move(component_of.error()));
+  const auto wait = [&](const std::string& text, const std::vector<std::uint32_t>& steps) {
+    if (waiting.last_text != text || waiting.last_text.empty()) {
+      waiting.last_text = text;
+      wire::StepWaits message;
+      message.set_text(text);
+      for (const std::uint32_t id : steps) message.add_for_steps(id);
+      effect(StepMustWait{waiting.key, std::move(message)});
+    }
+    return false;
+  };
+  const NodesForSteps view(*this, components);
   const std::uint32_t next = job.running->steps.next_id();
   std::vector<place::StepPlan> parts;
   if (waiting.ask.kind() == "interactive") {
@@ -131,20 +171,18 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
   }
   const place::StepPlan whole = place::join_components(parts);
   if (whole.verdict == place::StepVerdict::refused) {
+    // What the job cannot do without them is not known to be impossible.
+    if (!view.silent().empty() && !requests.front().immediate) {
+      return wait(fmt::format("{}, which does not respond", text::compress_hostlist(view.silent())),
+                  {});
+    }
     job.running->steps.start(whole);  // a refused launch may use up its number
     Error error = whole.error;
     error.messages.insert(error.messages.begin(), whole.warnings.begin(), whole.warnings.end());
     return refuse(std::move(error));
   }
   if (whole.verdict == place::StepVerdict::waits) {
-    if (waiting.last_text != whole.waits_for || waiting.last_text.empty()) {
-      waiting.last_text = whole.waits_for;
-      wire::StepWaits message;
-      message.set_text(whole.waits_for);
-      for (const std::uint32_t id : whole.waits_for_steps) message.add_for_steps(id);
-      effect(StepMustWait{waiting.key, std::move(message)});
-    }
-    return false;
+    return wait(whole.waits_for, whole.waits_for_steps);
   }
   SpecInput input;
   input.cluster = &cluster;

@@ -78,6 +78,37 @@ TEST(Steps, AStepWaitsForOthersAndIsGrantedInTurn) {
   EXPECT_EQ(c.at(id).derived_exit_status, 2 << 8);
 }
 
+TEST(Steps, AStepWaitsForANodeWhoseAgentIsAway) {
+  Controller c;
+  const JobId id = c.started("-w gpu1 -n1 --mem=1G");
+  c.state.node_lost("gpu1", c.now);
+  c.state.take_effects();
+  c.state.create_step(step(id, "-n1"), 1, kAlice, c.now);
+  const auto waits = c.effects<StepMustWait>();
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].message.text(), "gpu1, which does not respond");
+  wire::NodeReport report;
+  wire::HeldJob* held = report.add_jobs();
+  held->set_job_id(id);
+  held->set_attempt(1);
+  c.up("gpu1", report);
+  EXPECT_EQ(c.effects<GrantStep>().size(), 1U);
+}
+
+TEST(Steps, ADrainedNodeStillTakesTheStepsOfItsJobs) {
+  Controller c;
+  const JobId id = c.started("-w gpu1 -n1 --mem=1G");
+  NodeChange drain;
+  drain.state = "DRAIN";
+  drain.reason = "fan";
+  drain.caller = kRoot;
+  ASSERT_TRUE(c.state.change_node("gpu1", drain, c.now));
+  c.state.take_effects();
+  c.state.create_step(step(id, "-n1"), 1, kAlice, c.now);
+  EXPECT_EQ(c.effects<GrantStep>().size(), 1U);
+  EXPECT_FALSE(c.state.cluster().nodes[*c.state.cluster().find_node("gpu1")].usable);
+}
+
 TEST(Steps, RefusalsAndStrangers) {
   Controller c;
   const JobId id = c.started("-n1 --mem=1G");
