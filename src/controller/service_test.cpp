@@ -152,6 +152,31 @@ TEST_F(ServiceTest, AnSrunGetsItsJobAndItsStep) {
   agent.find<wire::EndJob>();
 }
 
+TEST_F(ServiceTest, AnSrunThatSubmitsAgainIsToldWhatItMissed) {
+  FakeAgent agent(socket());
+  agent.enroll();
+  Talker lost(socket());
+  lost.send(interactive("t1", {}));
+  const auto submitted = lost.next<wire::SubmitReply>();
+  agent.begun(agent.next<wire::BeginJob>());
+  lost.next<wire::JobGrant>();
+
+  Talker again(socket());
+  again.send(interactive("t1", {}));
+  EXPECT_EQ(again.next<wire::SubmitReply>().job_id(), submitted.job_id());
+  EXPECT_TRUE(again.next<wire::JobGrant>().ready());
+  wire::FinishJob finish;
+  finish.set_job_id(submitted.job_id());
+  again.send(finish);
+  const auto end = agent.find<wire::EndJob>();
+  EXPECT_EQ(end.job_id(), submitted.job_id());
+
+  Talker late(socket());
+  late.send(interactive("t1", {}));
+  EXPECT_EQ(late.next<wire::SubmitReply>().job_id(), submitted.job_id());
+  EXPECT_EQ(late.next<wire::JobEnded>().job_id(), submitted.job_id());
+}
+
 TEST_F(ServiceTest, AJobWhoseOwnerWentAwayEnds) {
   FakeAgent agent(socket());
   std::uint32_t pending = 0;

@@ -94,18 +94,29 @@ void Engine::submit(Turn& turn, const Request& request) {
   if (owned) outbox_.keep(peer);
   auto asked = std::make_shared<wire::Asked>(std::move(*ask->mutable_asked()));
   if (asked->command() == "sbatch") asked_.put(key, asked, size);
-  turn.thens.push_back(
-      {peer, Then::When::stored,
-       [this, peer, owned, reply = std::move(reply), asked = std::move(asked)]() mutable {
-         if (owned) owners_.own_job(reply.job_id(), peer);
-         parts_.crash.reached("before_submit_reply");
-         if (adviser_.add_known(*asked, reply)) {
-           outbox_.answer(peer, reply);
-         } else {
-           adviser_.answer(peer, std::move(asked), std::move(reply), advised_cluster_);
-         }
-         parts_.crash.reached("after_submit_reply");
-       }});
+  turn.thens.push_back({peer, Then::When::stored,
+                        [this, peer, owned, again = submitted->again, reply = std::move(reply),
+                         asked = std::move(asked)]() mutable {
+                          const job::JobId id = reply.job_id();
+                          if (owned) owners_.own_job(id, peer);
+                          parts_.crash.reached("before_submit_reply");
+                          if (adviser_.add_known(*asked, reply)) {
+                            outbox_.answer(peer, reply);
+                          } else {
+                            adviser_.answer(peer, std::move(asked), std::move(reply),
+                                            advised_cluster_);
+                          }
+                          parts_.crash.reached("after_submit_reply");
+                          // A retry: what its owner was told before did not reach it.
+                          const job::Job* job = owned && again ? state_->find(id) : nullptr;
+                          if (job == nullptr) return;
+                          if (job::ended(job->base)) {
+                            owners_.forget_job(id);
+                            tell_ended(peer, *job);
+                          } else if (job->running && job->running->ready) {
+                            outbox_.push(peer, job::job_grant(*state_, *job, user_of(*job)));
+                          }
+                        }});
 }
 
 void Engine::create_step(Turn& turn, const Request& request) {
