@@ -26,9 +26,10 @@ constexpr auto kSlowReader = seconds(300);
 
 }  // namespace
 
-StepRun::StepRun(RunOptions options, std::vector<NodeStart> starts, ControllerLink* link,
-                 SignalFd& signals)
+StepRun::StepRun(RunOptions options, std::vector<StepNode> nodes,
+                 std::vector<launch::Branch> branches, ControllerLink* link, SignalFd& signals)
     : options_(std::move(options)),
+      left_(nodes.size()),
       link_(link),
       signals_(signals),
       merger_(options_.ntasks, options_.label,
@@ -38,8 +39,24 @@ StepRun::StepRun(RunOptions options, std::vector<NodeStart> starts, ControllerLi
       own_(options_.error ? std::make_shared<Sink>(STDERR_FILENO) : err_),
       step_name_(fmt::format("{}.{}", options_.job_id, options_.step_id)),
       input_open_(options_.input) {
-  nodes_.reserve(starts.size());
-  for (NodeStart& start : starts) nodes_.emplace_back(std::move(start), options_.program);
+  nodes_.reserve(nodes.size());
+  for (StepNode& node : nodes) {
+    for (const std::uint32_t rank : node.ranks) {
+      if (rank >= node_of_rank_.size()) node_of_rank_.resize(rank + 1);
+      node_of_rank_[rank] = static_cast<std::uint32_t>(nodes_.size());
+    }
+    nodes_.push_back({.what = std::move(node)});
+  }
+  links_.reserve(branches.size());
+  for (launch::Branch& branch : branches) {
+    for (std::size_t i = 0; i < branch.nodes.count; ++i) {
+      nodes_[branch.nodes.first + i].link = links_.size();
+    }
+    links_.push_back({.wire = launch::NodeLink(std::move(branch.address), std::move(branch.frames),
+                                               options_.program),
+                      .nodes = branch.nodes,
+                      .left = branch.nodes.count});
+  }
 }
 
 int StepRun::run() {
@@ -55,7 +72,7 @@ int StepRun::run() {
   raw.reset();
   raw_ = false;
   tell_exits();
-  const bool by_us = ending_ != Ending::no || abort_told_;
+  const bool by_us = (ending_ != Ending::no && !failure_ended_it_) || abort_told_;
   if (exits_.any_terminated() && !by_us && !options_.attached) {
     info(fmt::format("Force Terminated StepId={}", step_name_));
   }
@@ -69,34 +86,33 @@ int StepRun::wait_status() const {
 }
 
 bool StepRun::finished() const {
-  return quit_ || std::ranges::all_of(nodes_, [](const NodeLink& node) { return node.over(); });
+  return quit_ || left_ == 0;
 }
 
 void StepRun::dial_some() {
-  if (next_dial_ >= nodes_.size()) return;
+  if (next_dial_ >= links_.size()) return;
   if (redial_at_ && steady_clock::now() < *redial_at_) return;
   std::size_t busy = 0;
   for (std::size_t i = 0; i < next_dial_; ++i) {
-    const NodeLink::State state = nodes_[i].state();
-    if (state == NodeLink::State::connecting || state == NodeLink::State::greeting) ++busy;
+    if (links_[i].wire.connecting()) ++busy;
   }
   redial_at_.reset();
-  while (next_dial_ < nodes_.size() && busy < kMostDialling) {
-    NodeLink& node = nodes_[next_dial_];
-    if (node.over() || node.dialled()) {
+  while (next_dial_ < links_.size() && busy < kMostDialling) {
+    Link& link = links_[next_dial_];
+    if (link.over() || link.wire.dialled()) {
       ++next_dial_;
       continue;
     }
-    if (auto begun = node.dial(); !begun) {
-      launch_failed(node, begun.error());
-      if (!node.over()) return;  // it is tried again in a moment
+    if (auto begun = link.wire.dial(); !begun) {
+      link_lost(link, begun.error());
+      if (!link.over()) return;  // it is tried again in a moment
       continue;
     }
-    if (!node.dialled()) {
+    if (!link.wire.dialled()) {
       redial_at_ = steady_clock::now() + milliseconds(2);
       return;
     }
-    if (node.state() == NodeLink::State::connecting) ++busy;
+    if (link.wire.connecting()) ++busy;
     ++next_dial_;
   }
 }
@@ -124,19 +140,19 @@ int StepRun::timeout() const {
 
 bool StepRun::wants_input() const {
   if (!input_open_) return false;
-  bool any_running = false;
-  for (const NodeLink& node : nodes_) {
-    if (node.backlog() > kMostBacklog) return false;
-    any_running = any_running || node.state() == NodeLink::State::running;
+  bool any_begun = false;
+  for (const Link& link : links_) {
+    if (link.wire.backlog() > kMostBacklog) return false;
+    any_begun = any_begun || (link.begun && !link.over());
   }
   // Input that came before the tasks did would be lost if the step failed to start.
-  if (!any_running) return false;
+  if (!any_begun) return false;
   return options_.input_file || may_read_terminal(STDIN_FILENO);
 }
 
 void StepRun::poll_once() {
   std::vector<pollfd> polled;
-  polled.reserve(nodes_.size() + 5);
+  polled.reserve(links_.size() + 5);
   const bool input = wants_input();
   const int input_fd = options_.input_file ? options_.input_file.get() : STDIN_FILENO;
   polled.push_back({signals_.fd(), POLLIN, 0});
@@ -148,11 +164,11 @@ void StepRun::poll_once() {
   constexpr std::size_t kFixed = 5;
   const bool slow = out_->backlog() > kMostBacklog || err_->backlog() > kMostBacklog;
   bool waiting = false;
-  for (NodeLink& node : nodes_) {
-    short events = node.events();
+  for (Link& link : links_) {
+    short events = link.wire.events();
     if (slow) events = static_cast<short>(events & ~POLLIN);
-    polled.push_back({node.fd(), events, 0});
-    waiting = waiting || (!slow && node.has_frame());
+    polled.push_back({link.wire.fd(), events, 0});
+    waiting = waiting || (!slow && link.wire.has_frame());
   }
   ::poll(polled.data(), polled.size(), waiting ? 0 : timeout());
 
@@ -167,16 +183,16 @@ void StepRun::poll_once() {
     pipe_told_ = true;
     forward(SIGPIPE);
   }
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    NodeLink& node = nodes_[i];
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    Link& link = links_[i];
     const short events = polled[kFixed + i].revents;
-    if (node.over() || polled[kFixed + i].fd < 0) continue;
-    if (auto done = node.ready(events); !done) {
-      node_lost(node, done.error());
+    if (link.over() || polled[kFixed + i].fd < 0) continue;
+    if (auto done = link.wire.ready(events); !done) {
+      link_lost(link, done.error());
       continue;
     }
-    if (!slow && ((events & (POLLIN | POLLHUP | POLLERR)) != 0 || node.has_frame())) {
-      take_node(node);
+    if (!slow && ((events & (POLLIN | POLLHUP | POLLERR)) != 0 || link.wire.has_frame())) {
+      take_link(link);
     }
   }
 }
@@ -194,12 +210,15 @@ void StepRun::take_input() {
   } else {
     input.set_data(buffer.data(), static_cast<std::size_t>(n));
   }
-  for (NodeLink& node : nodes_) {
-    const bool meant = !options_.input_rank ||
-                       std::ranges::find(node.ranks(), *options_.input_rank) != node.ranks().end();
-    if (!meant || node.over()) continue;
-    node.send(input);
-    if (auto sent = node.ready(POLLOUT); !sent) node_lost(node, sent.error());
+  const std::string frame = wire::framed(input);
+  std::optional<std::size_t> only;
+  if (options_.input_rank && *options_.input_rank < node_of_rank_.size()) {
+    only = nodes_[node_of_rank_[*options_.input_rank]].link;
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (links_[i].over() || (only && *only != i)) continue;
+    links_[i].wire.send_kept(frame);
+    flush(links_[i]);
   }
 }
 
@@ -228,7 +247,9 @@ void StepRun::run_timers() {
       tell_status();
       if (options_.wait && options_.wait->count() > 0) {
         info(fmt::format("Terminating StepId={}", step_name_));
-        end_step(SIGTERM);
+        tell_abort();
+        tell_cancelled("to SIGNAL Killed");
+        end_step(SIGKILL);
       }
     }
   }

@@ -7,14 +7,16 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command/launch_exits.h"
-#include "command/launch_link.h"
 #include "command/launch_merge.h"
 #include "command/launch_signals.h"
 #include "command/launch_sink.h"
 #include "command/submit_link.h"
+#include "launch/node_link.h"
+#include "launch/tree.h"
 
 namespace berth::command {
 
@@ -36,6 +38,7 @@ struct RunOptions {
   int verbosity = 0;
   std::set<int> ignored_signals;
   std::chrono::seconds kill_wait{30};
+  std::chrono::seconds patience{20};  // for an agent that does not answer: --msg-timeout
   std::optional<std::chrono::seconds> wait;  // -W
   // Standard input: to all tasks, to one, or none.
   bool input = false;
@@ -49,11 +52,18 @@ struct RunOptions {
   std::shared_ptr<Sink> error;
 };
 
+/// A node of the step and the tasks there.
+struct StepNode {
+  std::string name;
+  std::vector<std::uint32_t> ranks;
+};
+
 class StepRun {
  public:
+  /// Each branch reaches neighbours among `nodes`, through its first one when there are several.
   /// `link` may be nullptr (sattach).
-  StepRun(RunOptions options, std::vector<NodeStart> starts, ControllerLink* link,
-          SignalFd& signals);
+  StepRun(RunOptions options, std::vector<StepNode> nodes, std::vector<launch::Branch> branches,
+          ControllerLink* link, SignalFd& signals);
 
   /// Until all nodes are done; the exit code of srun.
   int run();
@@ -62,6 +72,22 @@ class StepRun {
 
  private:
   enum class Ending { no, asked, killed };
+  enum class State { starting, running, done, lost };
+
+  struct Node {
+    StepNode what;
+    State state = State::starting;
+    std::size_t link = 0;
+    [[nodiscard]] bool over() const { return state == State::done || state == State::lost; }
+  };
+  struct Link {
+    launch::NodeLink wire;
+    launch::Share nodes;
+    std::size_t left;    // nodes that are not over
+    bool begun = false;  // something was answered: it cannot be dialled again
+    [[nodiscard]] bool relays() const { return nodes.count > 1; }
+    [[nodiscard]] bool over() const { return left == 0; }
+  };
 
   void dial_some();
   void poll_once();
@@ -74,18 +100,28 @@ class StepRun {
   void take_controller();
   void take_input();
   [[nodiscard]] bool wants_input() const;
-  void take_node(NodeLink& node);
-  void take_frame(NodeLink& node, const wire::Frame& frame);
+  void take_link(Link& link);
+  void take_frame(Link& link, const wire::Frame& frame);
   void take_output(const wire::Output& output);
-  void take_exits(NodeLink& node, const wire::TasksExited& exits);
+  void take_exits(const wire::TasksExited& exits);
   void take_line(const wire::Line& line);
-  void launch_failed(NodeLink& node, const Error& error);
-  bool dial_again(NodeLink& node, const Error& why);
-  void node_lost(NodeLink& node, const Error& error);
+  void launch_failed(Node& node, const Error& error);
+  bool dial_again(Link& link, const Error& why);
+  void link_lost(Link& link, const Error& error);
+  void node_lost(Node& node, const Error& error);
+  void tell_lost(const std::string& nodes, bool relay);
+  void set_state(Node& node, State state);
+  /// The node that a frame of a link is about; nullptr when it is none of its own.
+  Node* node_in(const Link& link, std::string_view name);
+  [[nodiscard]] std::string_view node_of(std::uint32_t rank) const;
+  /// Sends what was queued; a link that is broken is lost.
+  void flush(Link& link);
   void run_timers();
 
   /// SIGCONT and SIGTERM now, SIGKILL after KillWait.
   void end_step(int first_signal);
+  /// The line about a step that srun itself ends; a supervisor writes the same of what it is told.
+  void tell_cancelled(std::string_view why);
   void tell_abort();
   void tell_exits();
   void tell_status();
@@ -95,7 +131,10 @@ class StepRun {
   void drain();
 
   RunOptions options_;
-  std::vector<NodeLink> nodes_;
+  std::vector<Node> nodes_;
+  std::vector<Link> links_;
+  std::size_t left_ = 0;  // nodes that are not over
+  std::vector<std::uint32_t> node_of_rank_;
   ControllerLink* link_;
   SignalFd& signals_;
   LineMerger merger_;
@@ -108,6 +147,7 @@ class StepRun {
   Ending ending_ = Ending::no;
   bool input_open_ = false;
   bool abort_told_ = false;
+  bool failure_ended_it_ = false;  // --kill-on-bad-exit
   bool pipe_told_ = false;
   bool failed_to_run_ = false;
   bool quit_ = false;

@@ -3,7 +3,9 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <ctime>
 
 #include "command/launch_run.h"
 #include "command/launch_terminal.h"
@@ -28,10 +30,10 @@ void StepRun::take_signal(int signal) {
         wire::WindowSize size;
         size.set_rows(window->rows);
         size.set_columns(window->columns);
-        for (NodeLink& node : nodes_) {
-          if (node.state() != NodeLink::State::running) continue;
-          node.send(size);
-          if (auto sent = node.ready(POLLOUT); !sent) node_lost(node, sent.error());
+        for (Link& link : links_) {
+          if (!link.begun || link.over()) continue;
+          link.wire.send(size);
+          flush(link);
         }
       }
       return;
@@ -52,6 +54,8 @@ void StepRun::take_signal(int signal) {
       }
       return;
     case SIGCONT:
+      if (!options_.attached) info("got SIGCONT");
+      return;
     case SIGCHLD:
       return;
     default:
@@ -88,21 +92,31 @@ void StepRun::interrupt() {
 void StepRun::forward(int signal) {
   wire::SignalTasks tell;
   tell.set_signal(signal);
-  for (NodeLink& node : nodes_) {
-    if (node.state() != NodeLink::State::running) continue;
-    node.send(tell);
-    if (auto sent = node.ready(POLLOUT); !sent) node_lost(node, sent.error());
+  for (Link& link : links_) {
+    if (!link.begun || link.over()) continue;
+    link.wire.send(tell);
+    flush(link);
   }
+}
+
+void StepRun::flush(Link& link) {
+  if (auto sent = link.wire.ready(POLLOUT); !sent) link_lost(link, sent.error());
 }
 
 void StepRun::end_step(int first_signal) {
   ending_ = Ending::asked;
   // A node that has not answered yet finds nobody there when it does.
-  for (NodeLink& node : nodes_) {
-    if (!node.over() && node.state() != NodeLink::State::running) {
-      node.set_state(NodeLink::State::lost);
+  for (Link& link : links_) {
+    if (link.over()) continue;
+    bool any = false;
+    for (std::size_t i = 0; i < link.nodes.count; ++i) {
+      Node& node = nodes_[link.nodes.first + i];
+      if (node.state != State::starting) continue;
+      any = true;
       failed_to_run_ = true;
+      set_state(node, State::lost);
     }
+    if (any && !link.over()) link.wire.send(wire::GiveUpStarting());
   }
   if (first_signal != SIGTERM) forward(first_signal);
   if (first_signal == SIGKILL) {
@@ -112,6 +126,18 @@ void StepRun::end_step(int first_signal) {
   forward(SIGCONT);
   forward(SIGTERM);
   kill_at_ = steady_clock::now() + options_.kill_wait;
+}
+
+void StepRun::tell_cancelled(std::string_view why) {
+  if (nodes_.empty()) return;
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  say({Severity::error, fmt::format("*** STEP {} ON {} CANCELLED AT {} DUE {} ***", step_name_,
+                                    nodes_.front().what.name, time.data(), why)},
+      "slurmstepd");
 }
 
 void StepRun::tell_abort() {
@@ -130,11 +156,11 @@ void StepRun::tell_status() {
   std::set<std::uint32_t> running;
   std::set<std::uint32_t> ended;
   std::set<std::uint32_t> starting;
-  for (const NodeLink& node : nodes_) {
-    for (const std::uint32_t rank : node.ranks()) {
+  for (const Node& node : nodes_) {
+    for (const std::uint32_t rank : node.what.ranks) {
       if (exits_.has(rank)) {
         ended.insert(rank);
-      } else if (node.state() == NodeLink::State::running) {
+      } else if (node.state == State::running) {
         running.insert(rank);
       } else {
         starting.insert(rank);

@@ -6,6 +6,7 @@
 
 #include "command/launch_run.h"
 #include "command/messages.h"
+#include "text/hostlist.h"
 
 namespace berth::command {
 namespace {
@@ -18,31 +19,66 @@ constexpr auto kGroupingTime = milliseconds(80);
 /// Without --wait, tasks that go on long after the first one ended are mentioned once.
 constexpr auto kMentionAfter = seconds(60);
 
-constexpr std::chrono::seconds kPatience{20};
 constexpr std::chrono::milliseconds kRedialAfter{50};
 
 }  // namespace
 
-void StepRun::take_node(NodeLink& node) {
-  while (!node.over()) {
-    auto frame = node.next();
+void StepRun::set_state(Node& node, State state) {
+  if (node.over()) return;
+  node.state = state;
+  if (!node.over()) return;
+  --left_;
+  Link& link = links_[node.link];
+  if (--link.left == 0) link.wire.close();
+}
+
+StepRun::Node* StepRun::node_in(const Link& link, std::string_view name) {
+  if (!link.relays()) return &nodes_[link.nodes.first];
+  for (std::size_t i = 0; i < link.nodes.count; ++i) {
+    Node& node = nodes_[link.nodes.first + i];
+    if (node.what.name == name) return &node;
+  }
+  return nullptr;
+}
+
+std::string_view StepRun::node_of(std::uint32_t rank) const {
+  return rank < node_of_rank_.size() ? std::string_view(nodes_[node_of_rank_[rank]].what.name)
+                                     : std::string_view();
+}
+
+void StepRun::take_link(Link& link) {
+  while (!link.over()) {
+    auto frame = link.wire.next();
     if (!frame) {
-      node_lost(node, frame.error());
+      link_lost(link, frame.error());
       return;
     }
     if (!*frame) return;
-    take_frame(node, **frame);
+    take_frame(link, **frame);
   }
 }
 
-void StepRun::take_frame(NodeLink& node, const wire::Frame& frame) {
+void StepRun::take_frame(Link& link, const wire::Frame& frame) {
   switch (frame.kind) {
     case wire::Kind::LaunchReply: {
-      const auto reply = net::Client::reply_in<wire::LaunchReply>(frame);
-      if (!reply) return launch_failed(node, reply.error());
-      node.set_state(NodeLink::State::running);
+      const auto reply = wire::decode<wire::LaunchReply>(frame.payload);
+      if (!reply) return link_lost(link, net::Client::unexpected_frame(frame).error());
+      // A relay that could not be made answers for nobody by name.
+      if (reply->has_refusal() && link.relays() && reply->node().empty()) {
+        return link_lost(link, wire::from_refusal(reply->refusal()));
+      }
+      Node* node = node_in(link, reply->node());
+      if (node == nullptr || node->over()) return;
+      if (reply->has_refusal()) {
+        const Error why = wire::from_refusal(reply->refusal());
+        if (!link.relays() && node->state == State::starting && dial_again(link, why)) return;
+        return launch_failed(*node, why);
+      }
+      if (!link.begun) link.wire.answered();
+      link.begun = true;
+      set_state(*node, State::running);
       if (options_.verbosity > 0) {
-        info(fmt::format("launched StepId={} on node {}: {}", step_name_, node.node(),
+        info(fmt::format("launched StepId={} on node {}: {}", step_name_, node->what.name,
                          tasks_text({reply->ranks().begin(), reply->ranks().end()})));
       }
       if (ending_ != Ending::no) forward(ending_ == Ending::killed ? SIGKILL : SIGTERM);
@@ -52,8 +88,7 @@ void StepRun::take_frame(NodeLink& node, const wire::Frame& frame) {
       if (const auto output = wire::decode<wire::Output>(frame.payload)) take_output(*output);
       return;
     case wire::Kind::TasksExited:
-      if (const auto exits = wire::decode<wire::TasksExited>(frame.payload))
-        take_exits(node, *exits);
+      if (const auto exits = wire::decode<wire::TasksExited>(frame.payload)) take_exits(*exits);
       return;
     case wire::Kind::SupervisorLine:
       if (const auto line = wire::decode<wire::SupervisorLine>(frame.payload))
@@ -61,20 +96,29 @@ void StepRun::take_frame(NodeLink& node, const wire::Frame& frame) {
       return;
     case wire::Kind::NodeDone: {
       const auto done = wire::decode<wire::NodeDone>(frame.payload);
-      if (done && !done->trouble().empty()) {
-        error(fmt::format("{}: {}", node.node(), done->trouble()));
+      Node* node = done ? node_in(link, done->node()) : nullptr;
+      if (node == nullptr) return;
+      if (!done->trouble().empty() && !node->over()) {
+        error(fmt::format("{}: {}", node->what.name, done->trouble()));
         failed_to_run_ = true;
       }
-      node.set_state(NodeLink::State::done);
+      set_state(*node, State::done);
+      return;
+    }
+    case wire::Kind::NodeLost: {
+      const auto lost = wire::decode<wire::NodeLost>(frame.payload);
+      Node* node = lost ? node_in(link, lost->node()) : nullptr;
+      link.begun = true;
+      if (node != nullptr && !node->over()) node_lost(*node, wire::from_refusal(lost->why()));
       return;
     }
     case wire::Kind::Done: {
       const auto done = wire::decode<wire::Done>(frame.payload);
-      if (done && done->has_refusal()) launch_failed(node, wire::from_refusal(done->refusal()));
+      if (done && done->has_refusal()) link_lost(link, wire::from_refusal(done->refusal()));
       return;
     }
     default:
-      return node_lost(node, net::Client::unexpected_frame(frame).error());
+      return link_lost(link, net::Client::unexpected_frame(frame).error());
   }
 }
 
@@ -88,9 +132,11 @@ void StepRun::take_output(const wire::Output& output) {
   if (output.end()) sink.put(merger_.end(output.rank(), output.error()));
 }
 
-void StepRun::take_exits(NodeLink& node, const wire::TasksExited& exits) {
+void StepRun::take_exits(const wire::TasksExited& exits) {
   const int count = std::min(exits.ranks_size(), exits.statuses_size());
-  for (int i = 0; i < count; ++i) exits_.add(node.node(), exits.ranks(i), exits.statuses(i));
+  for (int i = 0; i < count; ++i) {
+    exits_.add(std::string(node_of(exits.ranks(i))), exits.ranks(i), exits.statuses(i));
+  }
   const Moment now = steady_clock::now();
   if (!tell_at_) tell_at_ = now + kGroupingTime;
   if (!first_exit_) {
@@ -102,6 +148,8 @@ void StepRun::take_exits(NodeLink& node, const wire::TasksExited& exits) {
       exits_.count() < options_.ntasks && !options_.attached) {
     tell_exits();
     info(fmt::format("Terminating StepId={}", step_name_));
+    failure_ended_it_ = true;
+    tell_cancelled("TO TASK FAILURE");
     end_step(SIGTERM);
   }
 }
@@ -109,31 +157,30 @@ void StepRun::take_exits(NodeLink& node, const wire::TasksExited& exits) {
 void StepRun::take_line(const wire::Line& line) {
   const Message message = wire::from_line(line);
   say(message, "slurmstepd");
-  if (message.text.find("CANCELLED") != std::string::npos && !options_.attached) tell_abort();
+  const bool cancelled = message.text.find("CANCELLED") != std::string::npos;
+  if (cancelled && !options_.attached && !failure_ended_it_) tell_abort();
 }
 
-bool StepRun::dial_again(NodeLink& node, const Error& why) {
+bool StepRun::dial_again(Link& link, const Error& why) {
   if (why.code != Code::no_connection || options_.attached || ending_ != Ending::no) return false;
   const Moment now = steady_clock::now();
-  if (!patience_until_) patience_until_ = now + kPatience;
+  if (!patience_until_) patience_until_ = now + options_.patience;
   if (now > *patience_until_) return false;
-  node.again();
-  next_dial_ = std::min(next_dial_, static_cast<std::size_t>(&node - nodes_.data()));
+  link.wire.again();
+  next_dial_ = std::min(next_dial_, static_cast<std::size_t>(&link - links_.data()));
   redial_at_ = now + kRedialAfter;
   return true;
 }
 
-void StepRun::launch_failed(NodeLink& node, const Error& why) {
-  if (node.state() == NodeLink::State::running) return node_lost(node, why);
-  // An agent that is just being started again: nothing ran there, and the ticket is still good.
-  if (dial_again(node, why)) return;
-  node.set_state(NodeLink::State::lost);
+void StepRun::launch_failed(Node& node, const Error& why) {
+  if (node.state == State::running) return node_lost(node, why);
+  set_state(node, State::lost);
   failed_to_run_ = true;
   if (options_.attached) {
-    error(fmt::format("{}: {}", node.node(), why.what()));
+    error(fmt::format("{}: {}", node.what.name, why.what()));
     return;
   }
-  error(fmt::format("Task launch for StepId={} failed on node {}: {}", step_name_, node.node(),
+  error(fmt::format("Task launch for StepId={} failed on node {}: {}", step_name_, node.what.name,
                     why.what()));
   if (!why.hint.empty()) say({Severity::plain, why.hint}, "berth");
   if (ending_ == Ending::no) {
@@ -143,17 +190,53 @@ void StepRun::launch_failed(NodeLink& node, const Error& why) {
   }
 }
 
-void StepRun::node_lost(NodeLink& node, const Error& why) {
-  if (node.state() != NodeLink::State::running) return launch_failed(node, why);
-  node.set_state(NodeLink::State::lost);
-  if (options_.attached) return;
+void StepRun::link_lost(Link& link, const Error& why) {
+  // An agent that is just being started again: nothing ran there, and the ticket is still good.
+  if (!link.begun && dial_again(link, why)) return;
+  if (!link.relays()) {
+    Node& node = nodes_[link.nodes.first];
+    return node.state == State::running ? node_lost(node, why) : launch_failed(node, why);
+  }
+  if (!link.begun) {
+    for (std::size_t i = 1; i < link.nodes.count; ++i) {
+      set_state(nodes_[link.nodes.first + i], State::lost);
+    }
+    return launch_failed(nodes_[link.nodes.first], why);
+  }
+  // A relay took its nodes along: the supervisors there end the step, as nobody is left to see it.
+  std::vector<std::string> names;
+  std::vector<Node*> waiting;
+  for (std::size_t i = 0; i < link.nodes.count; ++i) {
+    Node& node = nodes_[link.nodes.first + i];
+    if (node.over()) continue;
+    const bool unfinished =
+        std::ranges::any_of(node.what.ranks, [&](std::uint32_t rank) { return !exits_.has(rank); });
+    if (node.state == State::running && !unfinished) {
+      set_state(node, State::lost);
+      continue;
+    }
+    names.push_back(node.what.name);
+    waiting.push_back(&node);
+  }
+  for (Node* node : waiting) set_state(*node, State::lost);
+  if (!names.empty()) tell_lost(text::compress_hostlist(names), true);
+}
+
+void StepRun::node_lost(Node& node, const Error& why) {
+  if (node.state != State::running) return launch_failed(node, why);
+  set_state(node, State::lost);
   const bool unfinished =
-      std::ranges::any_of(node.ranks(), [&](std::uint32_t rank) { return !exits_.has(rank); });
-  if (!unfinished) return;
+      std::ranges::any_of(node.what.ranks, [&](std::uint32_t rank) { return !exits_.has(rank); });
+  if (unfinished) tell_lost(node.what.name, false);
+}
+
+void StepRun::tell_lost(const std::string& nodes, bool relay) {
+  if (options_.attached) return;
   failed_to_run_ = true;
-  error(fmt::format("Node failure on {}", node.node()));
+  error(fmt::format("Node failure on {}", nodes));
   say({Severity::plain,
-       fmt::format("the connection to the step's supervisor on {} was lost", node.node())},
+       relay ? fmt::format("the relay to {} was lost; the step is ended there", nodes)
+             : fmt::format("the connection to the step's supervisor on {} was lost", nodes)},
       "berth");
   if (!options_.no_kill && ending_ == Ending::no && !finished()) {
     tell_abort();

@@ -143,24 +143,25 @@ int attach(Arguments arguments, const request::Environment& environment) {
   run.attached = true;
   run.input = true;
   if (run.pty) run.input_rank = 0;
-  std::vector<NodeStart> starts;
+  std::vector<StepNode> nodes;
+  std::vector<launch::Branch> branches;
   for (int i = 0; i < access->tickets_size() && i < access->addresses_size(); ++i) {
     wire::Attach first;
     *first.mutable_ticket() = access->tickets(i);
-    NodeStart start;
-    start.node = access->tickets(i).node();
-    start.address = net::Address::from(access->addresses(i));
-    start.frames = wire::framed(first);
+    StepNode node;
+    node.name = access->tickets(i).node();
     for (int rank = 0; rank < access->task_nodes_size(); ++rank) {
-      if (access->task_nodes(rank) == start.node) {
-        start.ranks.push_back(static_cast<std::uint32_t>(rank));
+      if (access->task_nodes(rank) == node.name) {
+        node.ranks.push_back(static_cast<std::uint32_t>(rank));
       }
     }
-    starts.push_back(std::move(start));
+    branches.push_back(
+        {{nodes.size(), 1}, net::Address::from(access->addresses(i)), wire::framed(first)});
+    nodes.push_back(std::move(node));
   }
   ::signal(SIGPIPE, SIG_IGN);
   SignalFd signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT, SIGWINCH});
-  return StepRun(std::move(run), std::move(starts), nullptr, signals).run();
+  return StepRun(std::move(run), std::move(nodes), std::move(branches), nullptr, signals).run();
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 #include "command/controller_client.h"
-#include "command/launch_link.h"
+#include "launch/node_link.h"
 #include "text/words.h"
 
 namespace berth::command {
@@ -34,18 +34,16 @@ std::unexpected<Error> cannot_read(const std::string& path, int problem) {
 
 class Sending {
  public:
-  Sending(const FileCopy& copy, Fd file, std::uint64_t size, std::vector<NodeStart> starts,
-          std::string_view program)
-      : copy_(copy), file_(std::move(file)), size_(size) {
-    for (NodeStart& start : starts) {
-      targets_.push_back(Target{NodeLink(std::move(start), std::string(program)), 0, false});
-    }
+  Sending(const FileCopy& copy, Fd file, std::uint64_t size)
+      : copy_(copy), file_(std::move(file)), size_(size) {}
+  void add(std::string node, launch::NodeLink link) {
+    targets_.push_back({std::move(node), std::move(link)});
   }
 
   Result<void> run() {
     const seconds patience = copy_.patience.value_or(seconds(60));
     auto progress = steady_clock::now();
-    while (std::ranges::any_of(targets_, [](const Target& t) { return !t.link.over(); })) {
+    while (std::ranges::any_of(targets_, [](const Target& t) { return !t.link.closed(); })) {
       dial_some();
       std::vector<pollfd> polled;
       for (Target& target : targets_) {
@@ -56,7 +54,7 @@ class Sending {
       if (ready > 0) progress = steady_clock::now();
       if (steady_clock::now() - progress > patience) {
         for (Target& target : targets_) {
-          if (!target.link.over()) give_up(target, "no answer");
+          if (!target.link.closed()) give_up(target, "no answer");
         }
         break;
       }
@@ -70,15 +68,16 @@ class Sending {
 
  private:
   struct Target {
-    NodeLink link;
-    std::uint64_t sent;
-    bool ended;
+    std::string node;
+    launch::NodeLink link;
+    std::uint64_t sent = 0;
+    bool ended = false;
   };
 
   void dial_some() {
     std::size_t open = 0;
     for (const Target& target : targets_) {
-      if (target.link.dialled() && !target.link.over()) ++open;
+      if (target.link.dialled() && !target.link.closed()) ++open;
     }
     for (Target& target : targets_) {
       if (open >= kMostDialling) return;
@@ -93,10 +92,7 @@ class Sending {
   }
 
   void feed(Target& target) {
-    const NodeLink::State state = target.link.state();
-    if (target.ended || (state != NodeLink::State::starting && state != NodeLink::State::running)) {
-      return;
-    }
+    if (target.ended || !target.link.open()) return;
     std::string buffer(copy_.block, '\0');
     while (!target.ended && target.link.backlog() < kMostBacklog) {
       const ssize_t n =
@@ -112,7 +108,7 @@ class Sending {
   }
 
   void serve(Target& target, short events) {
-    if (target.link.over()) return;
+    if (target.link.closed()) return;
     if (auto done = target.link.ready(events); !done) {
       return give_up(target, std::string(done.error().what()));
     }
@@ -122,14 +118,14 @@ class Sending {
     if (!*frame) return;
     const auto answer = net::Client::reply_in<wire::Done>(**frame);
     if (!answer) return give_up(target, std::string(answer.error().what()));
-    target.link.set_state(NodeLink::State::done);
+    target.link.close();
   }
 
   void give_up(Target& target, std::string why) {
-    target.link.set_state(NodeLink::State::lost);
+    target.link.close();
     problem_.code = Code::io;
-    problem_.messages.push_back({Severity::error, fmt::format("REQUEST_FILE_BCAST({}): {}",
-                                                              target.link.node(), std::move(why))});
+    problem_.messages.push_back(
+        {Severity::error, fmt::format("REQUEST_FILE_BCAST({}): {}", target.node, std::move(why))});
   }
 
   const FileCopy& copy_;
@@ -166,18 +162,14 @@ Result<void> send_file(const FileCopy& copy, const request::Environment& environ
     put.set_modified(status.st_mtim.tv_sec);
     put.set_accessed(status.st_atim.tv_sec);
   }
-  std::vector<NodeStart> starts;
+  Sending sending(copy, std::move(file), static_cast<std::uint64_t>(status.st_size));
   for (int i = 0; i < access->tickets_size() && i < access->addresses_size(); ++i) {
     *put.mutable_ticket() = access->tickets(i);
-    NodeStart start;
-    start.node = access->tickets(i).node();
-    start.address = net::Address::from(access->addresses(i));
-    start.frames = wire::framed(put);
-    starts.push_back(std::move(start));
+    sending.add(access->tickets(i).node(),
+                launch::NodeLink(net::Address::from(access->addresses(i)), wire::framed(put),
+                                 std::string(program)));
   }
-  return Sending(copy, std::move(file), static_cast<std::uint64_t>(status.st_size),
-                 std::move(starts), program)
-      .run();
+  return sending.run();
 }
 
 std::string find_program(const std::string& name, const request::Environment& environment) {

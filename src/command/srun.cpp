@@ -9,6 +9,7 @@
 #include "auth/random.h"
 #include "command/commands.h"
 #include "command/controller_client.h"
+#include "command/launch_multi_prog.h"
 #include "command/launch_options.h"
 #include "command/launch_run.h"
 #include "command/messages.h"
@@ -16,6 +17,7 @@
 #include "command/srun_script.h"
 #include "command/srun_step.h"
 #include "command/submit_asked.h"
+#include "command/submit_environment.h"
 #include "command/submit_wait.h"
 #include "request/getopt.h"
 #include "request/multi_prog.h"
@@ -94,11 +96,12 @@ class Srun {
     *wait.ask.mutable_asked() = asked_of(prepared_, true);
     wait.ask.set_own_job(own_job_);
     if (prepared_.first().external_launcher) wait.ask.set_kind("launcher");
+    if (prepared_.has(Opt::interactive)) wait.ask.set_kind("interactive");
     wait.token = token_;
     wait.told = prepared_.parsed.warnings;
     wait.quiet = prepared_.quiet();
     wait.immediate = immediate_of(prepared_.first());
-    const auto grant = wait_for_step(link_, signals_, wait);
+    auto grant = wait_for_step(link_, signals_, wait);
     if (!grant) {
       const int code = refused(grant.error());
       finish(1 << 8);
@@ -144,8 +147,9 @@ class Srun {
     job.set_interactive(true);
     job.set_test_only(prepared_.has(Opt::test_only));
     const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings, &signals_);
-    if (!reply) return refused(reply.error());
+    if (!reply) return refused(job.test_only() ? test_only_error(reply.error()) : reply.error());
     if (job.test_only()) {
+      if (auto starts = check_test_only(*reply); !starts) return refused(starts.error());
       print_info(test_only_text(*reply), kName);
       return 0;
     }
@@ -203,6 +207,8 @@ class Srun {
     facts.ntasks = grant.ntasks();
     facts.user = grant.user();
     facts.own_job = own_job_;
+    facts.kill_on_bad_exit = grant.kill_on_bad_exit();
+    facts.wait_seconds = grant.wait_seconds();
     const auto name = environment_.find("SLURM_JOB_NAME");
     facts.job_name = own_job_ || name == environment_.end()
                          ? request::job_name_of(prepared_.first())
@@ -210,36 +216,61 @@ class Srun {
     return facts;
   }
 
-  Result<std::vector<NodeStart>> starts_of(const wire::StepGrant& grant, const StepFacts& facts) {
-    if (auto learned = learn_components(); !learned) return pass(std::move(learned.error()));
-    std::vector<wire::Launch> launches(prepared_.parsed.components.size());
-    for (std::size_t i = 0; i < launches.size(); ++i) {
-      *launches[i].mutable_program() =
-          program_of(prepared_, prepared_.parsed.components[i], facts, environment_);
-      if (!sent_program_.empty() && i == 0) {
-        launches[i].mutable_program()->set_argv(0, sent_program_);
+  /// What users should know of programs that will not be found, or not be read as they think.
+  void advise() const {
+    if (prepared_.quiet()) return;
+    for (const request::Request& request : prepared_.parsed.components) {
+      std::string advice = advice_without_path(step_environment(environment_, request), request);
+      if (advice.empty() && request.multi_prog && !request.argv.empty()) {
+        const auto file = prepared_.around.files.find(request.argv.front());
+        if (file != prepared_.around.files.end()) advice = multi_prog_advice(file->second);
       }
+      if (!advice.empty()) print_hint(advice);
     }
-    std::vector<NodeStart> starts;
+  }
+
+  /// Most agents to dial: --treewidth, else what the controller says; 0 = all of them.
+  [[nodiscard]] std::uint32_t tree_width(const wire::StepGrant& grant) const {
+    const request::Given* given = prepared_.first().given.find(Opt::treewidth);
+    if (given == nullptr) return grant.tree_width();
+    return static_cast<std::uint32_t>(text::parse_number(given->text, UINT16_MAX).value_or(0));
+  }
+
+  struct Start {
+    std::vector<StepNode> nodes;
+    std::vector<launch::Branch> branches;
+  };
+  Result<Start> start_of(wire::StepGrant& grant, const StepFacts& facts) {
+    if (auto learned = learn_components(); !learned) return pass(std::move(learned.error()));
+    wire::Relay plan;
+    plan.set_width(tree_width(grant));
+    for (std::size_t i = 0; i < prepared_.parsed.components.size(); ++i) {
+      wire::Program& program = *plan.add_programs();
+      program = program_of(prepared_, prepared_.parsed.components[i], facts, environment_);
+      if (!sent_program_.empty() && i == 0) program.set_argv(0, sent_program_);
+    }
+    Start start;
     for (int i = 0; i < grant.tickets_size(); ++i) {
       const auto spec = wire::decode<wire::StepSpec>(grant.tickets(i).spec());
       if (!spec || i >= grant.addresses_size()) {
         return fail(Code::protocol, "the controller sent a ticket that cannot be read");
       }
-      wire::Launch& launch = launches[component_of(*spec)];
-      *launch.mutable_ticket() = grant.tickets(i);
-      NodeStart start;
-      start.node = grant.tickets(i).node();
-      start.address = net::Address::from(grant.addresses(i));
-      start.frames = wire::framed(launch);
-      for (const wire::TaskSpec& task : spec->tasks()) start.ranks.push_back(task.rank());
-      starts.push_back(std::move(start));
+      StepNode node{.name = grant.tickets(i).node(), .ranks = {}};
+      for (const wire::TaskSpec& task : spec->tasks()) node.ranks.push_back(task.rank());
+      wire::RelayNode& planned = *plan.add_nodes();
+      planned.mutable_ticket()->Swap(grant.mutable_tickets(i));
+      planned.mutable_address()->Swap(grant.mutable_addresses(i));
+      planned.set_program(static_cast<std::uint32_t>(component_of(*spec)));
+      planned.mutable_ranks()->Add(node.ranks.begin(), node.ranks.end());
+      start.nodes.push_back(std::move(node));
     }
-    return starts;
+    start.branches = launch::client_branches(plan);
+    return start;
   }
 
-  int run_step(const wire::StepGrant& grant) {
+  int run_step(wire::StepGrant& grant) {
     const StepFacts facts = facts_of(grant);
+    advise();
     if (prepared_.parsed.components.size() == 1) {
       if (auto sound = check_programs(prepared_, prepared_.first(), facts.ntasks); !sound) {
         const int code = refused(sound.error());
@@ -264,14 +295,15 @@ class Srun {
       cancel();
       return code;
     }
-    auto starts = starts_of(grant, facts);
-    if (!starts) {
-      const int code = refused(starts.error());
+    auto start = start_of(grant, facts);
+    if (!start) {
+      const int code = refused(start.error());
       cancel();
       return code;
     }
     reclaim_on_return(facts);
-    StepRun step(std::move(*options), std::move(*starts), &link_, signals_);
+    StepRun step(std::move(*options), std::move(start->nodes), std::move(start->branches), &link_,
+                 signals_);
     const int code = step.run();
     run_script(Opt::epilog, grant.srun_epilog(), "epilog_srun", facts);
     finish(step.wait_status());

@@ -23,6 +23,8 @@ struct ControllerHost {
 /// "defer,bf_window=2880": words, and words with a value ("" for those without).
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
+inline constexpr std::uint32_t kDefaultTreeWidth = 16;
+
 struct DaemonKeys {
   std::vector<ControllerHost> controllers;  // the first one is the controller
   std::uint32_t controller_port = 6817;     // the first of a range
@@ -54,7 +56,7 @@ struct DaemonKeys {
   std::optional<std::uint32_t> over_time_limit_minutes = 0;  // unset = unlimited
   std::uint32_t unkillable_seconds = 60;
   std::string unkillable_program;
-  std::uint32_t tree_width = 16;
+  std::uint32_t tree_width = kDefaultTreeWidth;
 
   std::uint32_t first_job_id = 1;
   std::uint32_t max_job_id = 67043328;

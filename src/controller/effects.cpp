@@ -230,6 +230,13 @@ void Engine::grant_step(job::GrantStep effect, job::Time now) {
     *effect.grant.add_tickets() = tickets_.sign(std::move(spec), now);
     *effect.grant.add_addresses() = agents_.address_of(node);
   }
+  // An agent that serves all nodes (an emulated cluster) gains nothing by relays on its machine.
+  const auto& where = effect.grant.addresses();
+  const bool one_agent = std::ranges::all_of(where, [&](const wire::NodeAddress& address) {
+    return !address.unix_path().empty() && address.unix_path() == where.begin()->unix_path();
+  });
+  const std::uint32_t width = setup_.keys().tree_width;
+  effect.grant.set_tree_width(one_agent && width == conf::kDefaultTreeWidth ? 0 : width);
   owners_.forget_asked(effect.key);
   owners_.own_step(name, peer);
   outbox_.push(peer, effect.grant);

@@ -151,7 +151,6 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
   spec.set_partition(job.partition);
   spec.set_account(job.what->account);
   spec.set_sluid(job.sluid);
-  spec.add_step_nodes(node.name);
   *spec.mutable_share() = to_wire(cluster, share);
   *spec.mutable_job_share() = spec.share();
   put_user(spec, user);

@@ -68,7 +68,6 @@ wire::StepSpec node_spec(const SpecInput& input, const place::StepPlan& whole, c
   out.set_counted(part.plan->counted);
   out.set_launcher(part.plan->launcher);
   out.set_tres_per_node(per_node_text(*part.plan));
-  for (const std::string& name : names) out.add_step_nodes(name);
   out.set_cpus_per_task(part.plan->cpus_per_task.value_or(0));
   out.set_created(input.now);
   out.set_partition(job.partition);

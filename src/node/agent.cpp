@@ -150,7 +150,7 @@ void Agent::clear_leftover_cgroups() {
     const std::size_t job_dot =
         attempt_dot == std::string::npos ? attempt_dot : name.rfind('.', attempt_dot - 1);
     if (job_dot == std::string::npos) continue;
-    const auto key = step::read_directory_name("step" + name.substr(job_dot));
+    const auto key = step::read_record_name("step" + name.substr(job_dot));
     if (key && steps_.known({name.substr(0, job_dot), *key})) continue;
     left |= !step::clear_cgroup(cgroups_.path_of(name));
   }

@@ -23,9 +23,12 @@ void drop(std::set<Begun>& from, const Begun& what) {
     from.erase(what);
     return;
   }
-  std::erase_if(from, [&](const Begun& one) {
-    return one.node == what.node && one.job == what.job && one.attempt == what.attempt;
-  });
+  // The job itself comes before its steps.
+  auto one = from.lower_bound(what);
+  while (one != from.end() && one->node == what.node && one->job == what.job &&
+         one->attempt == what.attempt) {
+    one = from.erase(one);
+  }
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 
 #include "node/tickets.h"
@@ -43,12 +45,13 @@ Result<void> Gate::listen(const net::Address& address, mode_t mode) {
 
 void Gate::accept(std::shared_ptr<net::Connection> connection) {
   const bool local = connection->is_unix();
-  const uid_t uid = local ? connection->peer()->uid : static_cast<uid_t>(-1);
+  Caller caller{.uid = static_cast<uid_t>(-1), .gid = static_cast<gid_t>(-1)};
+  if (local) caller = {.uid = connection->peer()->uid, .gid = connection->peer()->gid};
   if (local) connection->limit_frames(wire::kMostBytes);
   connection->start({.on_frame =
-                         [this, local, uid](net::Connection& c, const wire::Frame& frame) {
+                         [this, local, caller](net::Connection& c, const wire::Frame& frame) {
                            if (local) {
-                             take(c, frame, uid);
+                             take(c, frame, caller);
                            } else {
                              greet(c, frame);
                            }
@@ -79,31 +82,37 @@ void Gate::greet(net::Connection& connection, const wire::Frame& frame) {
           net::Connection::adopt(here_.loop, std::move(released.fd), std::move(released.unread));
       known->limit_frames(wire::kMostBytes);
       known->send_bytes(released.unsent);
-      known->start({.on_frame = [this, uid = who->uid](net::Connection& k,
-                                                       const wire::Frame& f) { take(k, f, uid); },
+      const Caller caller{.uid = who->uid, .gid = who->gid};
+      known->start({.on_frame = [this, caller](net::Connection& k,
+                                               const wire::Frame& f) { take(k, f, caller); },
                     .on_closed = [](net::Connection&, std::string_view) {},
                     .on_drained = {}});
     });
   });
 }
 
-void Gate::take(net::Connection& connection, const wire::Frame& frame, uid_t uid) {
+void Gate::take(net::Connection& connection, const wire::Frame& frame, const Caller& caller) {
   switch (frame.kind) {
     case wire::Kind::Hello:  // a unix peer that introduces itself needs no credential
       return;
     case wire::Kind::Launch:
       if (auto m = wire::decode<wire::Launch>(frame.payload)) {
-        return launch(connection.shared_from_this(), std::move(*m), uid);
+        return launch(connection.shared_from_this(), std::move(*m), caller.uid);
+      }
+      break;
+    case wire::Kind::Relay:
+      if (auto m = wire::decode<wire::Relay>(frame.payload); m && m->nodes_size() > 0) {
+        return relay(connection, std::move(*m), caller);
       }
       break;
     case wire::Kind::Attach:
       if (const auto m = wire::decode<wire::Attach>(frame.payload)) {
-        return attach(connection, *m, uid);
+        return attach(connection, *m, caller.uid);
       }
       break;
     case wire::Kind::PutFile:
       if (const auto m = wire::decode<wire::PutFile>(frame.payload)) {
-        return put_file(connection, *m, uid);
+        return put_file(connection, *m, caller.uid);
       }
       break;
     default:
@@ -116,7 +125,11 @@ void Gate::launch(const std::shared_ptr<net::Connection>& connection, wire::Laun
                   uid_t uid) {
   connection->pause();
   connection->keep();
-  waiting_.push_back({.connection = connection, .launch = std::move(message), .uid = uid});
+  const auto spec = wire::decode<wire::StepSpec>(message.ticket().spec());
+  NodeJob job;
+  if (spec) job = {spec->node(), spec->job_id(), spec->attempt()};
+  waiting_.push_back(
+      {.connection = connection, .launch = std::move(message), .job = job, .uid = uid});
   const auto it = std::prev(waiting_.end());
   if (settle(*it, false)) {
     waiting_.erase(it);
@@ -163,21 +176,22 @@ bool Gate::settle(Waiting& waiting, bool last_chance) {
   return true;
 }
 
-void Gate::look_again() {
+void Gate::look_again(const NodeJob* only) {
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     const auto current = it++;
+    if (only != nullptr && current->job != *only) continue;
     if (!settle(*current, false)) continue;
     here_.loop.cancel(current->timer);
     waiting_.erase(current);
   }
 }
 
-void Gate::job_changed(const NodeJob&) {
-  if (!waiting_.empty()) look_again();
+void Gate::job_changed(const NodeJob& at) {
+  look_again(&at);
 }
 
 void Gate::keys_changed() {
-  look_again();
+  look_again(nullptr);
 }
 
 void Gate::attach(net::Connection& connection, const wire::Attach& message, uid_t uid) {
@@ -215,26 +229,64 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
   }
   // A process with the user's rights writes it: berth-stepd, which has the means to become the
   // user.
+  auto released = connection.release();
+  wire::FileBlock early;
+  early.set_data(std::move(released.unread));
+  auto done = hand_over(std::move(released), wire::framed(message) + wire::framed(early), {});
+  if (!done) here_.log.error("sbcast: {}", done.error().what());
+}
+
+Result<void> Gate::hand_over(net::Connection::Released client, const std::string& order,
+                             Children::Exited exited) {
   int pair[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return connection.abort();
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+    return fail(Code::io, fmt::format("socketpair: {}", std::strerror(errno)));
+  }
   const Fd theirs(pair[1]);
   auto link = net::Connection::adopt(here_.loop, Fd(pair[0]));
-  auto released = connection.release();
   auto pid = here_.children.start({.program = here_.supervisor,
                                    .argv = {},
                                    .environment = {},
-                                   .descriptors = {theirs.get(), released.fd.get()}},
-                                  {});
-  if (!pid) {
-    here_.log.error("sbcast: {}", pid.error().what());
-    return;
-  }
+                                   .descriptors = {theirs.get(), client.fd.get()}},
+                                  std::move(exited));
+  if (!pid) return pass(std::move(pid.error()));
   link->start({});
-  link->send(message);
-  wire::FileBlock early;
-  early.set_data(released.unread);
-  link->send(early);
+  link->send_bytes(order);
   link->close(std::chrono::seconds(60));
+  return {};
+}
+
+void Gate::relay(net::Connection& connection, wire::Relay message, const Caller& caller) {
+  const wire::Ticket& ticket = message.nodes(0).ticket();
+  const std::string key = key_of_(ticket.node());
+  if (key.empty()) {  // not registered yet: the client dials again
+    return refuse(connection, fail(Code::no_connection, "the node is just starting").error());
+  }
+  // A relay is made for those who may launch here, and for nobody else. The other tickets are
+  // looked at where they are for.
+  auto spec = check_launch(ticket, key, std::time(nullptr), {.uid = caller.uid});
+  if (!spec) {
+    const std::string why(spec.error().what());
+    here_.log.error("a relay of user {} on {} is refused: {}", caller.uid, ticket.node(), why);
+    const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
+    return refuse(connection, named(claimed, ticket.node(), why));
+  }
+  const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
+  if (steps_.used(at) || !relaying_.insert(at).second) {
+    return refuse(connection, named(*spec, at.node, "Job credential has been used before"));
+  }
+  wire::SuperviseRelay order;
+  order.set_uid(caller.uid);
+  order.set_gid(caller.gid);
+  order.mutable_relay()->Swap(&message);
+  auto released = connection.release();
+  order.set_unread(std::move(released.unread));
+  order.set_unsent(std::move(released.unsent));
+  auto done =
+      hand_over(std::move(released), wire::framed(order), [this, at](int) { relaying_.erase(at); });
+  if (done) return;
+  relaying_.erase(at);
+  here_.log.error("a relay of user {} on {}: {}", caller.uid, at.node, done.error().what());
 }
 
 }  // namespace berth::node

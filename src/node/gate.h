@@ -6,6 +6,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "auth/munge.h"
@@ -34,20 +35,30 @@ class Gate {
   struct Waiting {
     std::shared_ptr<net::Connection> connection;
     wire::Launch launch;
+    NodeJob job;  // as its ticket says, which is not believed yet
     uid_t uid = 0;
     net::TimerId timer = net::TimerId::none;
   };
   using WaitingList = std::list<Waiting>;
 
+  struct Caller {
+    uid_t uid = 0;
+    gid_t gid = 0;
+  };
+
   void accept(std::shared_ptr<net::Connection> connection);
   void greet(net::Connection& connection, const wire::Frame& frame);
-  void take(net::Connection& connection, const wire::Frame& frame, uid_t uid);
+  void take(net::Connection& connection, const wire::Frame& frame, const Caller& caller);
   void launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message, uid_t uid);
   void attach(net::Connection& connection, const wire::Attach& message, uid_t uid);
+  void relay(net::Connection& connection, wire::Relay message, const Caller& caller);
+  /// A berth-stepd with the client's connection, told what to do by `order`.
+  Result<void> hand_over(net::Connection::Released client, const std::string& order,
+                         Children::Exited exited);
   void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
   /// Starts it, refuses it, or leaves it waiting; true when it is settled.
   bool settle(Waiting& waiting, bool last_chance);
-  void look_again();
+  void look_again(const NodeJob* only);
 
   Surroundings& here_;
   Steps& steps_;
@@ -56,6 +67,7 @@ class Gate {
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<auth::HelloChecker> hellos_;
   WaitingList waiting_;
+  std::set<NodeStep> relaying_;  // a ticket makes one relay at a time
 };
 
 }  // namespace berth::node

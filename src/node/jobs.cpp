@@ -18,11 +18,24 @@
 namespace berth::node {
 namespace {
 
-// job.<id>.<attempt> holds BeginJob without the batch program; the others say how far it came.
-constexpr const char* kBegin = "";
-constexpr const char* kBegun = ".begun";
-constexpr const char* kEnd = ".end";
-constexpr const char* kGone = ".gone";
+/// How far a job came: BeginJob without the batch program, and what was added to it.
+struct JobRecord {
+  std::optional<wire::BeginJob> begin;
+  bool begun = false;
+  std::optional<wire::EndJob> end;
+  std::optional<wire::JobGone> gone;
+};
+
+JobRecord read_job_record(const std::string& path) {
+  JobRecord record;
+  for (const auto& [kind, payload] : step::read_record(path)) {
+    if (kind == wire::Kind::BeginJob) record.begin = wire::decode<wire::BeginJob>(payload);
+    if (kind == wire::Kind::JobBegun) record.begun = true;
+    if (kind == wire::Kind::EndJob) record.end = wire::decode<wire::EndJob>(payload);
+    if (kind == wire::Kind::JobGone) record.gone = wire::decode<wire::JobGone>(payload);
+  }
+  return record;
+}
 
 std::vector<std::pair<std::uint32_t, std::uint32_t>> job_files(const std::string& path) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
@@ -48,27 +61,25 @@ Jobs::Job* Jobs::find(const NodeJob& at) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-std::string Jobs::file_of(const NodeJob& at, const char* what) const {
-  return fmt::format("{}/{}/job.{}.{}{}", here_.spool, at.node, at.job, at.attempt, what);
+std::string Jobs::file_of(const NodeJob& at) const {
+  return fmt::format("{}/{}/job.{}.{}", here_.spool, at.node, at.job, at.attempt);
 }
 
 void Jobs::drop_files(const NodeJob& at) {
-  for (const char* what : {kBegin, kBegun, kEnd, kGone}) ::unlink(file_of(at, what).c_str());
+  ::unlink(file_of(at).c_str());
   here_.fence.forget({.node = at.node, .job = at.job, .attempt = at.attempt, .step = {}});
 }
 
 void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted) {
   for (const auto& [id, attempt] : job_files(here_.spool + '/' + node)) {
     const NodeJob at{node, id, attempt};
-    const auto bytes = step::read_file(file_of(at, kBegin));
-    const auto begin = wire::decode<wire::BeginJob>(bytes.value_or(""));
-    const bool begun = ::access(file_of(at, kBegun).c_str(), F_OK) == 0;
+    const JobRecord record = read_job_record(file_of(at));
+    const auto& begin = record.begin;
     const NodeStep batch{node, {id, attempt, wire::kBatchStep}};
     const bool batch_missing = begin && begin->has_batch() && !steps_.known(batch);
     const bool never_ran = std::ranges::find(unstarted, batch.key) != unstarted.end();
-    const auto end = step::read_file(file_of(at, kEnd));
-    if (!end && steps_.running(node, id, attempt).empty() &&
-        (!bytes || bytes->empty() || !begin || !begun || never_ran || batch_missing)) {
+    if (!record.end && steps_.running(node, id, attempt).empty() &&
+        (!begin || !record.begun || never_ran || batch_missing)) {
       here_.log.info("job {} of node {} had not begun: the controller may begin it again", id,
                      node);
       drop_files(at);
@@ -84,12 +95,12 @@ void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted)
     job.begun.set_job_id(id);
     job.begun.set_attempt(attempt);
     job.phase = Phase::ready;
-    if (const auto gone = step::read_file(file_of(at, kGone))) {
+    if (record.gone) {
       job.phase = Phase::gone;
       job.ending = true;
-      job.gone = wire::decode<wire::JobGone>(*gone).value_or(wire::JobGone());
-    } else if (end) {
-      job.end = wire::decode<wire::EndJob>(*end).value_or(wire::EndJob());
+      job.gone = *record.gone;
+    } else if (record.end) {
+      job.end = *record.end;
       job.ending = true;
       here_.loop.post([this, at] {
         if (Job* found = find(at)) advance_end(*found);
@@ -100,6 +111,7 @@ void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted)
 
 void Jobs::lost_with_the_machine(const NodeJob& at) {
   Job& job = jobs_[at];
+  job.lost = true;
   if (!job.at.node.empty()) return;
   job.at = at;
   job.begun.set_node(at.node);
@@ -127,10 +139,15 @@ void Jobs::begin(const wire::BeginJob& message) {
   job.begun.set_attempt(at.attempt);
   wire::BeginJob record = message;
   if (record.has_batch()) record.mutable_batch()->clear_program();
-  ::mkdir((here_.spool + '/' + at.node).c_str(), 0755);
-  if (!step::write_file(file_of(at, kBegin), record.SerializeAsString())) {
+  const std::string first = wire::framed(record);
+  bool stored = step::append_record(file_of(at), first, true);
+  if (!stored && errno == ENOENT) {
+    ::mkdir((here_.spool + '/' + at.node).c_str(), 0755);
+    stored = step::append_record(file_of(at), first, true);
+  }
+  if (!stored) {
     const auto error =
-        fail(Code::io, fmt::format("{}: {}", file_of(at, kBegin), std::strerror(errno))).error();
+        fail(Code::io, fmt::format("{}: {}", file_of(at), std::strerror(errno))).error();
     return tell_begun(job, &error, false);
   }
   here_.crash.reached("node.job_recorded");
@@ -180,7 +197,7 @@ void Jobs::prolog_done(const NodeJob& at, const std::string& trouble) {
     return tell_begun(*job, &error, true);
   }
   job->phase = Phase::ready;
-  step::touch_file(file_of(at, kBegun));
+  step::append_record(file_of(at), wire::framed(wire::JobBegun()));
   here_.crash.reached("node.prolog_done");
   if (job->begin.has_batch()) {
     start_batch(*job);
@@ -226,7 +243,7 @@ void Jobs::end(const wire::EndJob& message) {
     return tell_.gone(gone);
   }
   if (job->phase == Phase::gone) return tell_.gone(job->gone);
-  if (!job->ending) step::write_file(file_of(at, kEnd), message.SerializeAsString());
+  if (!job->ending) step::append_record(file_of(at), wire::framed(message));
   job->ending = true;
   job->end = message;
   for (const NodeStep& step : steps_.running(at.node, at.job, at.attempt)) {
@@ -276,7 +293,7 @@ void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
     here_.log.error("epilog of job {} on {}: {}", at.job, at.node, trouble);
     job->gone.set_trouble("Epilog error");
   }
-  step::write_file(file_of(at, kGone), job->gone.SerializeAsString());
+  step::append_record(file_of(at), wire::framed(job->gone));
   here_.crash.reached("node.job_gone");
   tell_.gone(job->gone);
 }
@@ -294,7 +311,7 @@ Jobs::Readiness Jobs::readiness(const NodeJob& at) const {
   const auto found = jobs_.find(at);
   if (found == jobs_.end()) return Readiness::unknown;
   const Job& job = found->second;
-  if (job.ending || job.phase == Phase::failed) return Readiness::over;
+  if (job.ending || job.lost || job.phase == Phase::failed) return Readiness::over;
   return job.phase == Phase::ready ? Readiness::ready : Readiness::beginning;
 }
 

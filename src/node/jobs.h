@@ -59,12 +59,13 @@ class Jobs {
     wire::EndJob end;
     wire::JobGone gone;
     Phase phase = Phase::storing;
+    bool lost = false;  // begun before the machine crashed: nothing is launched for it any more
     bool ending = false;
     std::function<void()> stop_script;
   };
 
   Job* find(const NodeJob& at);
-  [[nodiscard]] std::string file_of(const NodeJob& at, const char* what) const;
+  [[nodiscard]] std::string file_of(const NodeJob& at) const;
   void run_prolog(Job& job);
   void prolog_done(const NodeJob& at, const std::string& trouble);
   void start_batch(Job& job);

@@ -16,6 +16,7 @@
 #include "step/peer.h"
 #include "text/cpumask.h"
 #include "wire/refusal.h"
+#include "wire/step_ids.h"
 
 namespace berth::node {
 namespace {
@@ -58,7 +59,7 @@ Steps::Step& Steps::add(const NodeStep& at, std::string spec) {
   Step& step = steps_[at];
   step.at = at;
   step.spec = std::move(spec);
-  step.directory = fmt::format("{}/{}/{}", here_.spool, at.node, step::directory_name(at.key));
+  step.record = fmt::format("{}/{}/{}", here_.spool, at.node, step::record_name(at.key));
   const std::string name =
       fmt::format("{}.{}.{}.{}", at.node, at.key.job, at.key.attempt, at.key.step);
   step.cgroup = here_.cgroups.usable() ? here_.cgroups.path_of(name) : "";
@@ -71,17 +72,19 @@ bool Steps::used(const NodeStep& at) const {
   return steps_.contains(at) || refused_.contains(at);
 }
 
-/// The step's directory, spec and lock. The descriptor holds the lock.
+/// The step's record with its spec. The descriptor holds the lock.
 Result<Fd> Steps::prepare(Step& step) {
-  const std::string parent = here_.spool + '/' + step.at.node;
-  if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) return trouble(parent);
-  if (::mkdir(step.directory.c_str(), 0711) != 0) return trouble(step.directory);
-  if (!step::write_file(step.directory + '/' + step::kSpecFile, step.spec)) {
-    return trouble(step.directory);
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC;
+  Fd lock(::open(step.record.c_str(), kFlags, 0600));
+  if (!lock && errno == ENOENT) {
+    const std::string parent = here_.spool + '/' + step.at.node;
+    if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) return trouble(parent);
+    lock.reset(::open(step.record.c_str(), kFlags, 0600));
   }
-  const std::string alive = step.directory + '/' + step::kAliveFile;
-  Fd lock(::open(alive.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return trouble(alive);
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return trouble(step.record);
+  wire::Supervised first;
+  first.set_spec(step.spec);
+  if (!step::write_all(lock.get(), wire::framed(first))) return trouble(step.record);
   if (here_.cgroups.usable()) {
     step.cgroup = here_.cgroups.make(step.cgroup.substr(step.cgroup.rfind('/') + 1));
   }
@@ -92,7 +95,7 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
   wire::Supervise order;
   order.set_spec(step.spec);
   *order.mutable_program() = program;
-  order.set_step_directory(step.directory);
+  order.set_step_directory(step.record);
   order.set_cgroup(step.cgroup);
   order.set_emulated(here_.emulated);
   order.set_task_prolog(here_.config.task_prolog());
@@ -113,12 +116,11 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
 }
 
 void Steps::start(const NodeStep& at, const std::string& spec, const wire::Program& program,
-                  std::optional<net::Connection::Released> client,
-                  std::move_only_function<void(Result<void>)> done) {
+                  std::optional<net::Connection::Released> client, Started done) {
   Step& step = add(at, spec);
   const auto give_up = [&](Error error) {
     if (client) refuse_client(*client, error);
-    step::remove_directory(step.directory);
+    step::remove_step(step.record);
     if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
     here_.log.error("step {} cannot start: {}", text_of(at), error.what());
     steps_.erase(at);
@@ -149,42 +151,51 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
     client->fd.reset();
   }
   watch(step, std::move(ours));
-  // The supervisor starts up while the record is stored; it does nothing before it has its order.
+  // Of a step that srun launches the attempt is stored already, with its job: after a crash of the
+  // machine the job takes no launches any more, and until then the record in the spool does.
+  if (at.key.step != wire::kBatchStep) return give_order(at, order, std::move(done), {});
+  // The supervisor starts up while the start is stored; it does nothing before it has its order.
   here_.fence.begin(
       {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step},
       [this, &loop = here_.loop, at, order = std::move(order),
        done = std::move(done)](std::string why_not) mutable {
         loop.post([this, at, order = std::move(order), done = std::move(done),
                    why_not = std::move(why_not)]() mutable {
-          Step* begun = find(at);
-          if (begun == nullptr || begun->result) {
-            return done(fail(Code::job_completed, "the step was ended before it began"));
-          }
-          if (!why_not.empty()) {
-            here_.log.error("step {} cannot be recorded: {}", text_of(at), why_not);
-            if (begun->link) begun->link->abort();
-            step::remove_directory(begun->directory);
-            if (!begun->cgroup.empty()) step::clear_cgroup(begun->cgroup);
-            steps_.erase(at);
-            return done(fail(
-                Code::io, fmt::format("the node cannot store the start of a step: {}", why_not)));
-          }
-          here_.crash.reached("node.before_order");
-          begun->ordered = true;
-          if (begun->link) {
-            begun->link->send(order);
-            for (const std::string& frame : std::exchange(begun->waiting, {})) {
-              begun->link->send_bytes(frame);
-            }
-          }
-          here_.crash.reached("node.after_order");
-          events_.started(at, begun->spec);
-          done({});
+          give_order(at, order, std::move(done), why_not);
         });
       });
 }
 
+void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started done,
+                       const std::string& why_not) {
+  Step* begun = find(at);
+  if (begun == nullptr || begun->result) {
+    return done(fail(Code::job_completed, "the step was ended before it began"));
+  }
+  if (!why_not.empty()) {
+    here_.log.error("step {} cannot be recorded: {}", text_of(at), why_not);
+    if (begun->link) begun->link->abort();
+    step::remove_step(begun->record);
+    if (!begun->cgroup.empty()) step::clear_cgroup(begun->cgroup);
+    steps_.erase(at);
+    return done(
+        fail(Code::io, fmt::format("the node cannot store the start of a step: {}", why_not)));
+  }
+  here_.crash.reached("node.before_order");
+  begun->ordered = true;
+  if (begun->link) {
+    begun->link->send(order);
+    for (const std::string& frame : std::exchange(begun->waiting, {})) {
+      begun->link->send_bytes(frame);
+    }
+  }
+  here_.crash.reached("node.after_order");
+  events_.started(at, begun->spec);
+  done({});
+}
+
 void Steps::watch(Step& step, Fd fd) {
+  step.link_fd = fd.get();
   step.link = net::Connection::adopt(here_.loop, std::move(fd));
   step.link->limit_frames(wire::kMostBytes);
   step.link->start(
@@ -240,12 +251,13 @@ Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client,
   if (step == nullptr || step->result) {
     return fail(Code::job_completed, "Job/step already completing or completed");
   }
-  const Fd control = step::connect_in(step->directory, step::kControlSocket);
-  if (!control) return trouble("the step's supervisor");
+  if (!step->link || !step->link->open() || !step->ordered || step->link->backlog() > 0) {
+    return fail(Code::no_connection, "the step's supervisor is not ready");
+  }
   wire::SuperviseAttach message;
   message.set_read_only(read_only);
   message.set_unread(client.unread);
-  if (step::send_with_descriptor(control.get(), wire::framed(message), client.fd.get())) return {};
+  if (step::send_with_descriptor(step->link_fd, wire::framed(message), client.fd.get())) return {};
   return trouble("the step's supervisor");
 }
 
@@ -256,22 +268,29 @@ void Steps::forget(const NodeStep& at) {
   if (step->result->stuck_pids_size() > 0 && step->link) return;
   here_.loop.cancel(step->timer);
   if (step->link) step->link->close();
-  step::remove_directory(step->directory);
-  here_.fence.forget(
-      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step});
+  step::remove_step(step->record);
+  forget_begun(at);
   steps_.erase(at);
 }
 
+void Steps::forget_begun(const NodeStep& at) {
+  if (at.key.step != wire::kBatchStep) return;
+  here_.fence.forget(
+      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step});
+}
+
 void Steps::forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt) {
+  const NodeStep begin{node, {job, attempt, 0}};
   const auto belongs = [&](const NodeStep& at) {
     return at.node == node && at.key.job == job && at.key.attempt == attempt;
   };
   std::vector<NodeStep> all;
-  for (const auto& [at, step] : steps_) {
-    if (belongs(at)) all.push_back(at);
+  for (auto it = steps_.lower_bound(begin); it != steps_.end() && belongs(it->first); ++it) {
+    all.push_back(it->first);
   }
   for (const NodeStep& at : all) forget(at);
-  std::erase_if(refused_, belongs);
+  auto it = refused_.lower_bound(begin);
+  while (it != refused_.end() && belongs(*it)) it = refused_.erase(it);
 }
 
 std::vector<NodeStep> Steps::running(const std::string& node, std::uint32_t job,
@@ -288,8 +307,10 @@ std::vector<NodeStep> Steps::running(const std::string& node, std::uint32_t job,
 std::vector<std::uint32_t> Steps::stuck(const std::string& node, std::uint32_t job,
                                         std::uint32_t attempt) const {
   std::vector<std::uint32_t> pids;
-  for (const auto& [at, step] : steps_) {
-    if (at.node != node || at.key.job != job || at.key.attempt != attempt || !step.result) continue;
+  for (auto it = steps_.lower_bound({node, {job, attempt, 0}}); it != steps_.end(); ++it) {
+    const auto& [at, step] = *it;
+    if (at.node != node || at.key.job != job || at.key.attempt != attempt) break;
+    if (!step.result) continue;
     for (const std::uint32_t pid : step.result->stuck_pids()) {
       if (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM) pids.push_back(pid);
     }

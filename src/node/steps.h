@@ -1,7 +1,7 @@
 // The steps of this agent's nodes: their supervisors, alive or adopted, and ends that the
 // controller has not confirmed.
 //
-//   start: directory, lock, cgroup, process ── fence stored ──▶ Supervise ──▶ started
+//   start: record, lock, cgroup, process ── fence stored (batch) ──▶ Supervise ──▶ started
 //   StepEnded from the supervisor, or its death (its processes are ended first) ──▶ ended
 #pragma once
 
@@ -62,6 +62,8 @@ class Steps {
     std::function<void(const NodeStep&, const wire::StepEnded&)> ended;
   };
 
+  using Started = std::move_only_function<void(Result<void>)>;
+
   Steps(Surroundings& here, Events events) : here_(here), events_(std::move(events)) {}
 
   /// Finds what an earlier agent left in the spool of a node. Batch steps of which no task was
@@ -75,8 +77,7 @@ class Steps {
   /// `client`: the connection of srun; none for a batch step. done: the step is begun (StepStarted)
   /// or why not; then the connection is answered here.
   void start(const NodeStep& at, const std::string& spec, const wire::Program& program,
-             std::optional<net::Connection::Released> client,
-             std::move_only_function<void(Result<void>)> done);
+             std::optional<net::Connection::Released> client, Started done);
 
   void end(const NodeStep& at, const std::string& cause, bool now);
   void signal(const NodeStep& at, int number, bool tasks_only);
@@ -105,10 +106,11 @@ class Steps {
   struct Step {
     NodeStep at;
     std::string spec;
-    std::string directory;
+    std::string record;
     std::string cgroup;
     std::string mark;
     std::shared_ptr<net::Connection> link;
+    int link_fd = -1;  // of link, to send descriptors over
     std::optional<wire::StepEnded> result;
     bool ordered = false;              // it has its order
     bool confirmed = false;            // the controller knows of the end, but processes are left
@@ -121,6 +123,9 @@ class Steps {
   // steps.cpp
   Step& add(const NodeStep& at, std::string spec);
   Result<Fd> prepare(Step& step);
+  void give_order(const NodeStep& at, const wire::Supervise& order, Started done,
+                  const std::string& why_not);
+  void forget_begun(const NodeStep& at);
   wire::Supervise order_for(const Step& step, const wire::Program& program) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);
@@ -131,8 +136,6 @@ class Steps {
   void connect(const NodeStep& at);
   void clear(const NodeStep& at);
   [[nodiscard]] bool supervisor_lives(const Step& step) const;
-  /// Some task of it may have run.
-  [[nodiscard]] bool started(const Step& step) const;
   /// Nothing of it ran: as if its ticket had never come.
   void never_ran(const NodeStep& at);
   [[nodiscard]] wire::StepEnded failed(const Step& step) const;

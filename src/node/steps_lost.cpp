@@ -27,12 +27,12 @@ wire::StepSpec bare_spec(const NodeStep& at) {
   return spec;
 }
 
-std::vector<StepKey> step_directories(const std::string& path) {
+std::vector<StepKey> step_records(const std::string& path) {
   std::vector<StepKey> keys;
   DIR* folder = ::opendir(path.c_str());
   if (folder == nullptr) return keys;
   while (const dirent* entry = ::readdir(folder)) {
-    if (const auto key = step::read_directory_name(entry->d_name)) keys.push_back(*key);
+    if (const auto key = step::read_record_name(entry->d_name)) keys.push_back(*key);
   }
   ::closedir(folder);
   return keys;
@@ -41,8 +41,7 @@ std::vector<StepKey> step_directories(const std::string& path) {
 }  // namespace
 
 bool Steps::supervisor_lives(const Step& step) const {
-  const std::string path = step.directory + '/' + step::kAliveFile;
-  const Fd lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const Fd lock(::open(step.record.c_str(), O_RDWR | O_CLOEXEC));
   return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
@@ -57,36 +56,29 @@ wire::StepEnded Steps::failed(const Step& step) const {
   return ended;
 }
 
-bool Steps::started(const Step& step) const {
-  return ::access((step.directory + '/' + step::kStartedFile).c_str(), F_OK) == 0;
-}
-
 void Steps::never_ran(const NodeStep& at) {
   const Step& step = steps_.at(at);
   here_.loop.cancel(step.timer);
-  step::remove_directory(step.directory);
+  step::remove_step(step.record);
   if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
-  here_.fence.forget(
-      {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step});
+  forget_begun(at);
   steps_.erase(at);
 }
 
 std::vector<StepKey> Steps::adopt(const std::string& node) {
   std::vector<StepKey> unstarted;
-  for (const StepKey& key : step_directories(here_.spool + '/' + node)) {
+  for (const StepKey& key : step_records(here_.spool + '/' + node)) {
     const NodeStep at{node, key};
     Step& step = add(at, {});
-    auto spec = step::read_file(step.directory + '/' + step::kSpecFile);
-    const bool whole = spec && !spec->empty() && wire::decode<wire::StepSpec>(*spec);
-    step.spec = whole ? std::move(*spec) : bare_spec(at).SerializeAsString();
-    step.ordered = true;
     const bool lives = supervisor_lives(step);
-    const auto result = step::read_file(step.directory + '/' + step::kResultFile);
-    if (const auto ended = wire::decode<wire::StepEnded>(result.value_or("")); result && ended) {
-      step.result = *ended;
+    step::StepRecord record = step::read_step_record(step.record);
+    step.spec = record.spec.empty() ? bare_spec(at).SerializeAsString() : std::move(record.spec);
+    step.ordered = true;
+    if (record.result) {
+      step.result = std::move(record.result);
       continue;
     }
-    if (!lives && !started(step)) {
+    if (!lives && !record.started) {
       never_ran(at);
       if (key.step == wire::kBatchStep) unstarted.push_back(key);
       continue;
@@ -116,7 +108,7 @@ void Steps::again(Step& step, void (Steps::*what)(const NodeStep&)) {
 void Steps::connect(const NodeStep& at) {
   Step* step = find(at);
   if (step == nullptr || step->result || step->link) return;
-  if (Fd fd = step::connect_in(step->directory, step::kControlSocket)) {
+  if (Fd fd = step::connect_in(step::directory_of(step->record), step::kControlSocket)) {
     step->delay = std::chrono::milliseconds(10);
     watch(*step, std::move(fd));
     for (const std::string& frame : std::exchange(step->waiting, {})) step->link->send_bytes(frame);
@@ -134,11 +126,9 @@ void Steps::link_lost(const NodeStep& at) {
   if (step->confirmed) return forget(at);
   if (step->result) return;
   if (supervisor_lives(*step)) return again(*step, &Steps::connect);
-  const auto result = step::read_file(step->directory + '/' + step::kResultFile);
-  if (const auto ended = wire::decode<wire::StepEnded>(result.value_or("")); result && ended) {
-    return take_result(at, *ended);
-  }
-  if (!started(*step) && at.key.step != wire::kBatchStep) {
+  const step::StepRecord record = step::read_step_record(step->record);
+  if (record.result) return take_result(at, *record.result);
+  if (!record.started && at.key.step != wire::kBatchStep) {
     // The agent before this one died with the order: srun dials again, with the same ticket.
     here_.log.info("step {}.{} on {} had not begun", at.key.job, step::step_name(at.key.step),
                    at.node);
@@ -173,7 +163,7 @@ void Steps::clear(const NodeStep& at) {
     here_.log.error("step {}.{} on {}: processes {} would not die", at.key.job,
                     step::step_name(at.key.step), at.node, fmt::join(left, ","));
   }
-  step::write_file(step->directory + '/' + step::kResultFile, ended.SerializeAsString());
+  step::append_record(step->record, wire::framed(ended));
   take_result(at, ended);
 }
 

@@ -42,11 +42,11 @@ sockaddr_un address_in(int directory, const char* name) {
 
 }  // namespace
 
-std::string directory_name(const StepKey& key) {
+std::string record_name(const StepKey& key) {
   return fmt::format("step.{}.{}.{}", key.job, key.attempt, key.step);
 }
 
-std::optional<StepKey> read_directory_name(std::string_view name) {
+std::optional<StepKey> read_record_name(std::string_view name) {
   StepKey key;
   if (!name.starts_with("step.")) return std::nullopt;
   name.remove_prefix(5);
@@ -55,6 +55,10 @@ std::optional<StepKey> read_directory_name(std::string_view name) {
     return std::nullopt;
   }
   return key;
+}
+
+std::string directory_of(const std::string& record) {
+  return record + ".d";
 }
 
 std::string step_name(std::uint32_t step) {
@@ -112,18 +116,52 @@ bool write_file(const std::string& path, std::string_view bytes, unsigned mode, 
   return folder && ::fsync(folder.get()) == 0;
 }
 
-bool touch_file(const std::string& path) {
-  return static_cast<bool>(Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
+bool append_record(const std::string& path, std::string_view frames, bool fresh) {
+  const int flags = O_WRONLY | O_APPEND | O_CLOEXEC | (fresh ? O_CREAT | O_TRUNC : 0);
+  const Fd fd(::open(path.c_str(), flags, 0600));
+  return fd && write_all(fd.get(), frames);
+}
+
+std::vector<std::pair<wire::Kind, std::string>> read_record(const std::string& path) {
+  std::vector<std::pair<wire::Kind, std::string>> found;
+  const auto bytes = read_file(path);
+  std::string_view rest = bytes ? std::string_view(*bytes) : std::string_view();
+  wire::Frame frame;
+  while (wire::scan_frame(rest, wire::kMostBytes, frame) == wire::Scan::complete) {
+    found.emplace_back(frame.kind, frame.payload);
+    rest.remove_prefix(frame.size);
+  }
+  return found;
+}
+
+StepRecord read_step_record(const std::string& path) {
+  StepRecord record;
+  for (const auto& [kind, payload] : read_record(path)) {
+    if (kind == wire::Kind::Supervised) {
+      const auto first = wire::decode<wire::Supervised>(payload);
+      if (first && wire::decode<wire::StepSpec>(first->spec())) record.spec = first->spec();
+    } else if (kind == wire::Kind::StepStarted) {
+      record.started = true;
+    } else if (kind == wire::Kind::StepEnded) {
+      record.result = wire::decode<wire::StepEnded>(payload);
+    }
+  }
+  return record;
+}
+
+void remove_step(const std::string& record) {
+  ::unlink(record.c_str());
+  remove_directory(directory_of(record));
 }
 
 void remove_directory(const std::string& path) {
-  if (DIR* folder = ::opendir(path.c_str())) {
-    while (const dirent* entry = ::readdir(folder)) {
-      const std::string_view name = entry->d_name;
-      if (name != "." && name != "..") ::unlinkat(::dirfd(folder), entry->d_name, 0);
-    }
-    ::closedir(folder);
+  DIR* folder = ::opendir(path.c_str());
+  if (folder == nullptr) return;
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") ::unlinkat(::dirfd(folder), entry->d_name, 0);
   }
+  ::closedir(folder);
   ::rmdir(path.c_str());
 }
 

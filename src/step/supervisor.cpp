@@ -4,12 +4,14 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "step/receive_file.h"
+#include "step/relay.h"
 #include "step/spool.h"
 
 namespace berth::step {
@@ -39,13 +41,14 @@ bool same_user_or_root(int fd) {
 }  // namespace
 
 Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_ptr<Peer> agent,
-                       Fd client)
+                       Fd client, Fd record)
     : order_(std::move(order)),
       spec_(std::move(spec)),
       container_(order_.cgroup()),
       directory_(order_.program().directory()),
       files_(spec_, order_.program(), directory_),
       crash_(CrashPoints::from_environment()),
+      record_(std::move(record)),
       signals_(take_signals()) {
   agents_.push_back(std::move(agent));
   if (client) {
@@ -58,7 +61,6 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
 
 void Supervisor::run() {
   if (launch()) {
-    listener_ = listen_in(order_.step_directory(), kControlSocket);
     if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
       limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
     }
@@ -180,7 +182,14 @@ void Supervisor::drop_closed() {
     // One that has gone may have said something before: its end is seen by reading.
     if (agent->open() && !agent->flush()) agent->drop_output();
   }
-  std::erase_if(agents_, [](const auto& agent) { return !agent->open(); });
+  if (std::erase_if(agents_, [](const auto& agent) { return !agent->open(); }) > 0) await_agent();
+}
+
+void Supervisor::await_agent() {
+  if (listener_ || !agents_.empty() || phase_ == Phase::over) return;
+  const std::string directory = directory_of(order_.step_directory());
+  ::mkdir(directory.c_str(), 0711);
+  listener_ = listen_in(directory, kControlSocket);
 }
 
 void Supervisor::accept_agent() {
@@ -221,7 +230,7 @@ void Supervisor::read_agent(Peer& agent) {
   }
 }
 
-int supervise(int agent_fd, int client_fd) {
+int supervise(int agent_fd, int client_fd, int record_fd) {
   auto agent = std::make_unique<Peer>(Fd(agent_fd));
   std::optional<wire::Frame> frame;
   while (!(frame = agent->next())) {
@@ -234,13 +243,18 @@ int supervise(int agent_fd, int client_fd) {
     const auto file = wire::decode<wire::PutFile>(frame->payload);
     return file ? receive_file(*file, std::move(agent), client_fd) : 1;
   }
+  if (frame->kind == wire::Kind::SuperviseRelay) {
+    auto order = wire::decode<wire::SuperviseRelay>(frame->payload);
+    return order ? run_relay(std::move(*order), Fd(client_fd)) : 1;
+  }
   if (frame->kind != wire::Kind::Supervise) return 1;
   auto order = wire::decode<wire::Supervise>(frame->payload);
   if (!order) return 1;
   auto spec = wire::decode<wire::StepSpec>(order->spec());
   if (!spec) return 1;
   Fd client(order->has_client() ? client_fd : -1);
-  Supervisor supervisor(std::move(*order), std::move(*spec), std::move(agent), std::move(client));
+  Supervisor supervisor(std::move(*order), std::move(*spec), std::move(agent), std::move(client),
+                        Fd(record_fd));
   supervisor.run();
   return 0;
 }

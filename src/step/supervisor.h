@@ -31,8 +31,10 @@ class Supervisor {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `agent`: the connection Supervise came on; `client`: none for a batch step.
-  Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_ptr<Peer> agent, Fd client);
+  /// `agent`: the connection Supervise came on; `client`: none for a batch step; `record`: of the
+  /// step in the spool, to append to.
+  Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_ptr<Peer> agent, Fd client,
+             Fd record);
   /// Returns when the step is over and everybody was told.
   void run();
 
@@ -116,6 +118,8 @@ class Supervisor {
   void poll_once();
   void read_agent(Peer& agent);
   void accept_agent();
+  /// Without an agent: the next one finds it by a socket.
+  void await_agent();
   void run_timers();
   void drop_closed();
   [[nodiscard]] bool done() const;
@@ -132,6 +136,7 @@ class Supervisor {
   std::vector<Task> tasks_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Peer>> agents_;
+  Fd record_;
   Fd listener_;
   Fd signals_;
   Phase phase_ = Phase::running;
@@ -150,6 +155,6 @@ class Supervisor {
 };
 
 /// The supervisor's program: reads Supervise from `agent_fd`. Returns the exit code.
-int supervise(int agent_fd, int client_fd);
+int supervise(int agent_fd, int client_fd, int record_fd);
 
 }  // namespace berth::step

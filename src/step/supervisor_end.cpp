@@ -172,7 +172,7 @@ void Supervisor::report_stuck() {
 
 void Supervisor::tell_agents(const wire::StepEnded& ended) {
   crash_.reached("step.before_result");
-  write_file(order_.step_directory() + '/' + kResultFile, ended.SerializeAsString());
+  write_all(record_.get(), wire::framed(ended));
   crash_.reached("step.after_result");
   for (auto& agent : agents_) {
     agent->send(ended);

@@ -63,7 +63,7 @@ bool Supervisor::launch() {
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
   }
-  touch_file(order_.step_directory() + '/' + kStartedFile);
+  write_all(record_.get(), wire::framed(wire::StepStarted()));
   crash_.reached("step.before_tasks");
   for (Task& task : tasks_) {
     if (auto started = start_task(task); !started) {
@@ -106,7 +106,11 @@ Result<void> Supervisor::prepare() {
 
 Result<void> Supervisor::write_script() {
   if (!order_.program().step_started_by_batch()) return {};
-  const std::string path = order_.step_directory() + '/' + kScriptFile;
+  const std::string directory = directory_of(order_.step_directory());
+  const std::string path = directory + '/' + kScriptFile;
+  if (::mkdir(directory.c_str(), 0711) != 0 && errno != EEXIST) {
+    return fail(Code::io, fmt::format("{}: {}", directory, std::strerror(errno)));
+  }
   if (!write_file(path, order_.program().script(), 0500) ||
       (::geteuid() == 0 && ::chown(path.c_str(), spec_.uid(), spec_.gid()) != 0)) {
     return fail(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));

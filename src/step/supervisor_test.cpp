@@ -232,13 +232,19 @@ TEST_F(SupervisorTest, AgentThatVanishesLeavesTheStepAloneAndAnotherFindsIt) {
   start();
   ASSERT_TRUE(until([&] { return out_[0] == "up\n"; }));
   agent_->close();
-  agent_ = std::make_unique<Peer>(connect_in(order_.step_directory(), kControlSocket));
+  Fd control;
+  ASSERT_TRUE(eventually([&] {
+    control = connect_in(directory_of(order_.step_directory()), kControlSocket);
+    return static_cast<bool>(control);
+  }));
+  agent_ = std::make_unique<Peer>(std::move(control));
   input("still here\n", true);
   finish();
   EXPECT_EQ(out_[0], "up\nstill here\n");
-  wire::StepEnded kept;
-  ASSERT_TRUE(kept.ParseFromString(file("step/result")));
-  EXPECT_EQ(kept.statuses(0), 0);
+  const StepRecord kept = read_step_record(order_.step_directory());
+  EXPECT_TRUE(kept.started);
+  ASSERT_TRUE(kept.result);
+  EXPECT_EQ(kept.result->statuses(0), 0);
 }
 
 TEST_F(SupervisorTest, AnAttachedClientSeesTheOutputToo) {
@@ -249,13 +255,9 @@ TEST_F(SupervisorTest, AnAttachedClientSeesTheOutputToo) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
   Peer attached{Fd(pair[0])};
   {
-    // The agent hands the client over and hangs up at once.
     const Fd theirs(pair[1]);
-    ASSERT_TRUE(eventually([&] {
-      const Fd control = connect_in(order_.step_directory(), kControlSocket);
-      return control && send_with_descriptor(control.get(), wire::framed(wire::SuperviseAttach()),
-                                             theirs.get());
-    }));
+    ASSERT_TRUE(
+        send_with_descriptor(agent_->fd(), wire::framed(wire::SuperviseAttach()), theirs.get()));
   }
   std::string seen;
   bool replied = false;

@@ -1,6 +1,7 @@
 // A supervisor in a process of its own, with the test as agent and client.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -43,7 +44,6 @@ class SupervisorTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/berth-step-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = std::filesystem::canonical(pattern);
-    ::mkdir((directory_ + "/step").c_str(), 0755);
     spec_.set_job_id(5);
     spec_.set_attempt(1);
     spec_.set_step_id(0);
@@ -110,7 +110,9 @@ class SupervisorTest : public testing::Test {
     if (pid_ == 0) {
       ::close(agent[0]);
       ::close(client[0]);
-      ::_exit(supervise(agent[1], client[1]));
+      const int record =
+          ::open((directory_ + "/step").c_str(), O_WRONLY | O_APPEND | O_CREAT, 0600);
+      ::_exit(supervise(agent[1], client[1], record));
     }
     ::close(agent[1]);
     ::close(client[1]);

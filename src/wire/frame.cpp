@@ -13,15 +13,31 @@ std::string_view name_of(Kind kind) {
   return "unknown";
 }
 
-void append_frame(std::string& out, Kind kind, const google::protobuf::MessageLite& message) {
-  const std::size_t at = out.size();
-  out.append(kHeaderBytes, '\0');
-  message.AppendToString(&out);
+namespace {
+
+/// Fills in the header at `at` of what was appended since.
+void finish_frame(std::string& out, std::size_t at, Kind kind) {
   const std::size_t length = out.size() - at - 4;
   for (std::size_t i = 0; i < 4; ++i) out[at + i] = static_cast<char>(length >> (8 * i) & 0xff);
   const auto number = static_cast<std::uint16_t>(kind);
   out[at + 4] = static_cast<char>(number & 0xff);
   out[at + 5] = static_cast<char>(number >> 8);
+}
+
+}  // namespace
+
+void append_frame(std::string& out, Kind kind, const google::protobuf::MessageLite& message) {
+  const std::size_t at = out.size();
+  out.append(kHeaderBytes, '\0');
+  message.AppendToString(&out);
+  finish_frame(out, at, kind);
+}
+
+void append_payload(std::string& out, Kind kind, std::string_view payload) {
+  const std::size_t at = out.size();
+  out.append(kHeaderBytes, '\0');
+  out.append(payload);
+  finish_frame(out, at, kind);
 }
 
 Scan scan_frame(std::string_view buffer, std::size_t most, Frame& frame) {

@@ -47,6 +47,8 @@ struct KindOf;
 
 /// Appends header and message.
 void append_frame(std::string& out, Kind kind, const google::protobuf::MessageLite& message);
+/// The same for a message that is serialized already: frames are passed on as they came.
+void append_payload(std::string& out, Kind kind, std::string_view payload);
 template <class M>
 void append(std::string& out, const M& message) {
   append_frame(out, KindOf<M>::value, message);

@@ -1,4 +1,4 @@
-#include "command/launch_link.h"
+#include "launch/node_link.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 
 #include "auth/munge.h"
 
-namespace berth::command {
+namespace berth::launch {
 namespace {
 
 std::unexpected<Error> unreachable(const net::Address& address, int problem) {
@@ -20,16 +20,16 @@ std::unexpected<Error> unreachable(const net::Address& address, int problem) {
 }  // namespace
 
 Result<void> NodeLink::dial() {
-  const auto where = net::resolve(start_.address);
+  const auto where = net::resolve(address_);
   if (!where) return pass(where.error());
   Fd fd(::socket(where->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return unreachable(start_.address, errno);
+  if (!fd) return unreachable(address_, errno);
   if (::connect(fd.get(), where->get(), where->size) == 0) {
     connecting_ = std::move(fd);
     return connected();
   }
   if (errno == EAGAIN) return {};  // a unix socket whose queue is full
-  if (errno != EINPROGRESS) return unreachable(start_.address, errno);
+  if (errno != EINPROGRESS) return unreachable(address_, errno);
   connecting_ = std::move(fd);
   state_ = State::connecting;
   return {};
@@ -37,15 +37,15 @@ Result<void> NodeLink::dial() {
 
 Result<void> NodeLink::connected() {
   client_.emplace(std::move(connecting_));
-  if (start_.address.is_unix()) {
-    state_ = State::starting;
+  if (address_.is_unix()) {
+    state_ = State::open;
   } else {
     auto hello = auth::make_hello(program_);
     if (!hello) return pass(std::move(hello.error()));
     client_->queue(*hello);
     state_ = State::greeting;
   }
-  client_->queue_bytes(start_.frames);
+  client_->queue_bytes(frames_);
   return client_->flush();
 }
 
@@ -61,7 +61,7 @@ Result<void> NodeLink::ready(short events) {
     int problem = 0;
     socklen_t size = sizeof problem;
     ::getsockopt(connecting_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
-    if (problem != 0) return unreachable(start_.address, problem);
+    if (problem != 0) return unreachable(address_, problem);
     return connected();
   }
   if (client_ && client_->wants_write()) return client_->flush();
@@ -69,25 +69,25 @@ Result<void> NodeLink::ready(short events) {
 }
 
 Result<std::optional<wire::Frame>> NodeLink::next() {
-  if (!client_ || over()) return std::nullopt;
+  if (!client_) return std::nullopt;
   auto frame = client_->try_receive();
   if (!frame || !*frame || state_ != State::greeting) return frame;
   auto hello = net::Client::reply_in<wire::Hello>(**frame);
   if (!hello) return pass(std::move(hello.error()));
   if (auto who = auth::check_hello(*hello); !who) return pass(std::move(who.error()));
-  state_ = State::starting;
+  state_ = State::open;
   return client_->try_receive();
 }
 
-void NodeLink::set_state(State state) {
-  state_ = state;
-  if (state == State::running) start_.frames = {};  // not needed again, and perhaps large
-  if (over()) client_.reset();
+void NodeLink::close() {
+  state_ = State::closed;
+  client_.reset();
+  connecting_.reset();
 }
 
 int NodeLink::fd() const {
   if (state_ == State::connecting) return connecting_.get();
-  return client_ && !over() ? client_->fd() : -1;
+  return client_ ? client_->fd() : -1;
 }
 
 short NodeLink::events() const {
@@ -95,4 +95,4 @@ short NodeLink::events() const {
   return static_cast<short>(POLLIN | (client_ && client_->wants_write() ? POLLOUT : 0));
 }
 
-}  // namespace berth::command
+}  // namespace berth::launch

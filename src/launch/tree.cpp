@@ -1,0 +1,64 @@
+// What tree.h promises.
+#include "launch/tree.h"
+
+namespace berth::launch {
+namespace {
+
+std::string first_frames(const wire::Relay& plan, const Share& share) {
+  if (share.count == 1) {
+    const wire::RelayNode& node = plan.nodes(static_cast<int>(share.first));
+    wire::Launch launch;
+    *launch.mutable_ticket() = node.ticket();
+    if (static_cast<int>(node.program()) < plan.programs_size()) {
+      *launch.mutable_program() = plan.programs(static_cast<int>(node.program()));
+    }
+    return wire::framed(launch);
+  }
+  wire::Relay part;
+  part.set_width(plan.width());
+  *part.mutable_programs() = plan.programs();
+  for (std::size_t i = 0; i < share.count; ++i) {
+    *part.add_nodes() = plan.nodes(static_cast<int>(share.first + i));
+  }
+  return wire::framed(part);
+}
+
+void add_branches(std::vector<Branch>& out, const wire::Relay& plan, std::size_t from) {
+  const auto count = static_cast<std::size_t>(plan.nodes_size());
+  for (Share share : divide(count - from, plan.width())) {
+    share.first += from;
+    out.push_back({share, net::Address::from(plan.nodes(static_cast<int>(share.first)).address()),
+                   first_frames(plan, share)});
+  }
+}
+
+}  // namespace
+
+std::vector<Share> divide(std::size_t count, std::size_t width) {
+  const std::size_t shares = width == 0 || count <= width ? count : width;
+  std::vector<Share> out;
+  out.reserve(shares);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < shares; ++i) {
+    const std::size_t size = count / shares + (i < count % shares ? 1 : 0);
+    out.push_back({first, size});
+    first += size;
+  }
+  return out;
+}
+
+std::vector<Branch> client_branches(const wire::Relay& plan) {
+  std::vector<Branch> out;
+  add_branches(out, plan, 0);
+  return out;
+}
+
+std::vector<Branch> relay_branches(const wire::Relay& plan) {
+  std::vector<Branch> out;
+  if (plan.nodes_size() == 0) return out;
+  out.push_back({{0, 1}, net::Address::from(plan.nodes(0).address()), first_frames(plan, {0, 1})});
+  add_branches(out, plan, 1);
+  return out;
+}
+
+}  // namespace berth::launch
