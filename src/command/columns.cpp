@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "text/words.h"
 
 namespace berth::command {
@@ -138,6 +140,24 @@ void fit(std::string& out, std::size_t start, std::size_t width, bool right) {
       out.append(width - length, ' ');
     }
   }
+}
+
+std::vector<std::size_t> sorted_order(std::span<const SortKey> keys,
+                                      const std::vector<std::vector<SortValue>>& values,
+                                      std::size_t rows, bool reverse_ties) {
+  std::vector<std::size_t> order(rows);
+  for (std::size_t i = 0; i < rows; ++i) order[i] = i;
+  for (std::size_t k = keys.size(); k-- > 0;) {
+    if (keys[k].descending && reverse_ties) std::ranges::reverse(order);
+    const auto less = [&](std::size_t a, std::size_t b) {
+      const SortValue& x = values[k][keys[k].descending ? b : a];
+      const SortValue& y = values[k][keys[k].descending ? a : b];
+      return x.number != y.number ? x.number < y.number : x.text < y.text;
+    };
+    // Often all are equal, or the controller's order is the one asked for.
+    if (!std::ranges::is_sorted(order, less)) std::ranges::stable_sort(order, less);
+  }
+  return order;
 }
 
 Result<std::vector<SortKey>> parse_sort(std::string_view text, const FieldNames& names) {

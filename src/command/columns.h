@@ -119,44 +119,44 @@ void widen(std::span<const Field<Row>> table, Format& format, std::span<const Ro
   }
 }
 
-/// Sorts by the keys, the first the most important one. Rows that are equal keep their order;
-/// with `reverse_ties` they stand in reverse order after a descending key, as squeue shows them.
-/// `configured` is the value "#" keys sort by.
+/// What a row is sorted by: a number, or a text.
+struct SortValue {
+  std::int64_t number = 0;
+  std::string text;
+};
+template <class Row>
+SortValue sort_value(std::span<const Field<Row>> table, const SortKey& key, const Row& row,
+                     const Shown& shown, std::int64_t (*configured)(const Row&) = nullptr) {
+  const Field<Row>& field = table[key.field];
+  SortValue value;
+  if (key.configured && configured != nullptr) {
+    value.number = configured(row);
+  } else if (field.number != nullptr) {
+    value.number = field.number(row);
+  } else {
+    field.show(row, shown, value.text);
+  }
+  return value;
+}
+/// The order of rows by the keys, the first the most important one; values[k][i] is what row i is
+/// sorted by for key k. Rows that are equal keep their order; with `reverse_ties` they stand in
+/// reverse order after a descending key, as squeue shows them.
+std::vector<std::size_t> sorted_order(std::span<const SortKey> keys,
+                                      const std::vector<std::vector<SortValue>>& values,
+                                      std::size_t rows, bool reverse_ties);
+
+/// Sorts rows so. `configured` is the value "#" keys sort by.
 template <class Row>
 void sort_rows(std::span<const Field<Row>> table, std::span<const SortKey> keys, const Shown& shown,
                std::vector<Row>& rows, bool reverse_ties,
                std::int64_t (*configured)(const Row&) = nullptr) {
-  struct Keyed {
-    std::int64_t number = 0;
-    std::string text;
-    std::size_t row = 0;
-  };
-  std::vector<std::size_t> order(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) order[i] = i;
-  for (std::size_t k = keys.size(); k-- > 0;) {
-    const SortKey& key = keys[k];
-    const Field<Row>& field = table[key.field];
-    std::vector<Keyed> keyed(rows.size());
-    if (key.descending && reverse_ties) std::ranges::reverse(order);
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      keyed[i].row = order[i];
-      const Row& row = rows[order[i]];
-      if (key.configured && configured != nullptr) {
-        keyed[i].number = configured(row);
-      } else if (field.number != nullptr) {
-        keyed[i].number = field.number(row);
-      } else {
-        field.show(row, shown, keyed[i].text);
-      }
+  std::vector<std::vector<SortValue>> values(keys.size());
+  for (std::size_t k = 0; k < keys.size(); ++k) {
+    for (const Row& row : rows) {
+      values[k].push_back(sort_value(table, keys[k], row, shown, configured));
     }
-    std::ranges::stable_sort(keyed, [&](const Keyed& a, const Keyed& b) {
-      const auto less = [](const Keyed& x, const Keyed& y) {
-        return x.number != y.number ? x.number < y.number : x.text < y.text;
-      };
-      return key.descending ? less(b, a) : less(a, b);
-    });
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = keyed[i].row;
   }
+  const std::vector<std::size_t> order = sorted_order(keys, values, rows.size(), reverse_ties);
   std::vector<Row> sorted;
   sorted.reserve(rows.size());
   for (const std::size_t i : order) sorted.push_back(std::move(rows[i]));

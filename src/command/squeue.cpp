@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string_view>
 
 #include "command/clusters.h"
@@ -14,6 +15,8 @@
 #include "command/squeue_view.h"
 #include "command/version.h"
 #include "text/number.h"
+#include "wire/job_list.h"
+#include "wire/refusal.h"
 
 namespace berth::command {
 namespace {
@@ -42,32 +45,59 @@ int print_load_error(Error error) {
   return print_error(error, "squeue");
 }
 
-int show_once(const SqueueOptions& options, std::span<const std::string> words,
-              const request::Environment& environment) {
+/// The answer, its jobs still as bytes, which the client keeps until it receives again.
+Result<wire::JobList> ask_for_jobs(net::Client& client, const wire::ListJobs& ask) {
+  constexpr std::chrono::seconds kPatience{100};
+  Result<void> sent = client.send(ask, kPatience);
+  if (!sent) return pass(lost_controller());
+  const Result<wire::Frame> frame = client.receive(kPatience);
+  if (!frame) return pass(lost_controller());
+  if (frame->kind != wire::Kind::JobsReply) return net::Client::unexpected_frame(*frame);
+  std::optional<wire::JobList> list = wire::split_jobs(frame->payload);
+  if (!list) return net::Client::unexpected_frame(*frame);
+  if (list->head.has_refusal()) return pass(wire::from_refusal(list->head.refusal()));
+  return std::move(*list);
+}
+
+int show_once(const SqueueOptions& options, const SqueuePlan& plan,
+              std::span<const std::string> words, const request::Environment& environment) {
   Result<net::Client> client = reach_controller(environment, "squeue");
   if (!client) return print_load_error(std::move(client.error()));
-  const Result<wire::JobsReply> reply =
-      ask_client<wire::JobsReply>(*client, squeue_request(options));
-  if (!reply) return print_load_error(reply.error());
-  if (Result<void> named = check_clusters(options.clusters, reply->cluster_name()); !named) {
+  wire::ListJobs ask = squeue_request(options);
+  ask.set_brief(plan.brief);
+  Result<wire::JobList> list = ask_for_jobs(*client, ask);
+  if (!list) return print_load_error(list.error());
+  wire::JobsReply& reply = list->head;
+  if (Result<void> named = check_clusters(options.clusters, reply.cluster_name()); !named) {
     return print_error(named.error(), "squeue");
   }
-  if (options.jobs.size() == 1 && reply->jobs().empty() && reply->steps().empty()) {
+  if (options.jobs.size() == 1 && list->jobs.empty() && reply.steps().empty()) {
     return print_error(
         {.code = Code::bad_value,
          .messages = {{Severity::bare, "slurm_load_jobs error: Invalid job id specified"}},
          .hint = {}},
         "squeue");
   }
-  const Shown shown = shown_for(options, environment, *reply);
+  const Shown shown = shown_for(options, environment, reply);
   const Viewer viewer{geteuid()};
+  if (!options.json && !options.steps) {
+    JobListing listing(options, plan, shown, viewer);
+    wire::JobInfo job;  // one for all: it keeps the memory of its texts
+    for (const std::string_view bytes : list->jobs) {
+      if (job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) listing.add(job);
+    }
+    return print_text(listing.text());
+  }
+  for (const std::string_view bytes : list->jobs) {
+    reply.add_jobs()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  }
   if (options.json) {
     const Result<wire::NodesReply> nodes = ask_client<wire::NodesReply>(*client, wire::ListNodes{});
     if (!nodes) return print_load_error(nodes.error());
-    return print_text(squeue_json(options, *reply, *nodes, shown, viewer,
+    return print_text(squeue_json(options, reply, *nodes, shown, viewer,
                                   json_meta("squeue", words, environment, shown.cluster)));
   }
-  const Result<std::string> text = squeue_text(options, *reply, shown, viewer);
+  const Result<std::string> text = squeue_text(options, reply, shown, viewer);
   if (!text) return print_error(text.error(), "squeue");
   return print_text(*text);
 }
@@ -81,8 +111,10 @@ int run_squeue(std::span<const std::string> words, const request::Environment& e
   if (options->help) return print_text(squeue_help());
   if (options->usage) return print_text(squeue_usage());
   if (options->helpstate) return print_text(states_help());
+  const Result<SqueuePlan> plan = squeue_plan(*options);
+  if (!plan) return print_error(plan.error(), "squeue");
   for (;;) {
-    const int status = show_once(*options, words, environment);
+    const int status = show_once(*options, *plan, words, environment);
     if (options->iterate_seconds == 0) return status;
     print_text("\n");
     sleep(options->iterate_seconds);

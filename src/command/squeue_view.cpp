@@ -86,26 +86,47 @@ bool wanted_step(const SqueueOptions& options, const wire::StepInfo& step, const
 }
 
 template <class Row>
-Result<std::string> listing(std::span<const Field<Row>> table, std::vector<Row> rows,
-                            const SqueueOptions& options, std::string_view format,
-                            std::string_view sort, const Shown& shown) {
-  FieldNames names = names_of(table, "Invalid job format specification");
+Result<SqueuePlan> plan_by(std::span<const Field<Row>> table, const SqueueOptions& options,
+                           std::string_view format, std::string_view sort) {
+  const FieldNames names = names_of(table, "Invalid job format specification");
   Result<Format> columns = options.long_fields
                                ? parse_long_format(*options.long_fields, names)
                                : parse_format(options.format.value_or(std::string(format)), names);
   if (!columns) return pass(std::move(columns.error()));
   Result<std::vector<SortKey>> keys = parse_sort(options.sort.value_or(std::string(sort)), names);
   if (!keys) return pass(std::move(keys.error()));
-  sort_rows<Row>(table, *keys, shown, rows, true);
+  return SqueuePlan{std::move(*columns), std::move(*keys), false};
+}
 
+/// Letters of the fields that need no more than wire::take_brief() takes.
+constexpr std::string_view kBriefLetters = "ACDeiFjKlLMNpPQrRStTuUVY";
+
+bool brief_is_enough(const SqueueOptions& options, const SqueuePlan& plan) {
+  if (options.json || options.steps) return false;
+  if (!options.accounts.empty() || !options.qos.empty() || !options.reservations.empty() ||
+      !options.licenses.empty()) {
+    return false;
+  }
+  const auto table = job_fields();
+  const auto brief = [&](std::size_t field) {
+    const char letter = table[field].letter;
+    return letter != 0 && kBriefLetters.find(letter) != kBriefLetters.npos;
+  };
+  return std::ranges::all_of(plan.columns.columns,
+                             [&](const Column& column) { return brief(column.field); }) &&
+         std::ranges::all_of(plan.keys, [&](const SortKey& key) { return brief(key.field); });
+}
+
+/// What stands above the rows.
+template <class Row>
+std::string head_of(std::span<const Field<Row>> table, const SqueueOptions& options,
+                    const SqueuePlan& plan, const Shown& shown) {
   std::string out;
-  out.reserve(128 * (rows.size() + 2));
   if ((options.long_format && options.header) || options.iterate_seconds != 0) {
     out += date_line(shown.now) + "\n";
   }
   if (options.clusters) out += fmt::format("CLUSTER: {}\n", shown.cluster);
-  if (options.header) append_header(table, *columns, out);
-  for (const Row& row : rows) append_row(table, *columns, row, shown, out);
+  if (options.header) append_header(table, plan.columns, out);
   return out;
 }
 
@@ -145,29 +166,64 @@ bool wanted(const SqueueOptions& options, const wire::JobInfo& job, const Shown&
   return true;
 }
 
+Result<SqueuePlan> squeue_plan(const SqueueOptions& options) {
+  if (options.steps) return plan_by(step_fields(), options, kStepFormat, "P,i");
+  Result<SqueuePlan> plan =
+      plan_by(job_fields(), options, default_format(options), options.start ? "S" : "P,t,-p");
+  if (plan) plan->brief = brief_is_enough(options, *plan);
+  return plan;
+}
+
+JobListing::JobListing(const SqueueOptions& options, const SqueuePlan& plan, const Shown& shown,
+                       const Viewer& viewer)
+    : options_(options), plan_(plan), shown_(shown), viewer_(viewer), values_(plan.keys.size()) {}
+
+void JobListing::add(const wire::JobInfo& job) {
+  if (!wanted(options_, job, shown_, viewer_)) return;
+  if (options_.each_partition && job.state() == "PENDING") {
+    for (const std::string_view partition : text::split(job.partition(), ',')) {
+      add_row({&job, partition});
+    }
+  } else {
+    add_row({&job, job.partition()});
+  }
+}
+
+void JobListing::add_row(const JobRow& row) {
+  append_row(job_fields(), plan_.columns, row, shown_, lines_);
+  ends_.push_back(lines_.size());
+  for (std::size_t k = 0; k < plan_.keys.size(); ++k) {
+    values_[k].push_back(sort_value(job_fields(), plan_.keys[k], row, shown_));
+  }
+}
+
+std::string JobListing::text() const {
+  std::string out = head_of(job_fields(), options_, plan_, shown_);
+  out.reserve(out.size() + lines_.size());
+  for (const std::size_t row : sorted_order(plan_.keys, values_, ends_.size(), true)) {
+    const std::size_t begin = row == 0 ? 0 : ends_[row - 1];
+    out.append(lines_, begin, ends_[row] - begin);
+  }
+  return out;
+}
+
 Result<std::string> squeue_text(const SqueueOptions& options, const wire::JobsReply& reply,
                                 const Shown& shown, const Viewer& viewer) {
-  if (options.steps) {
-    std::vector<StepRow> rows;
-    for (const wire::StepInfo& step : reply.steps()) {
-      if (wanted_step(options, step, viewer)) rows.push_back({&step});
-    }
-    return listing(step_fields(), std::move(rows), options, kStepFormat, "P,i", shown);
+  const Result<SqueuePlan> plan = squeue_plan(options);
+  if (!plan) return pass(plan.error());
+  if (!options.steps) {
+    JobListing listing(options, *plan, shown, viewer);
+    for (const wire::JobInfo& job : reply.jobs()) listing.add(job);
+    return listing.text();
   }
-  std::vector<JobRow> rows;
-  rows.reserve(static_cast<std::size_t>(reply.jobs_size()));
-  for (const wire::JobInfo& job : reply.jobs()) {
-    if (!wanted(options, job, shown, viewer)) continue;
-    if (options.each_partition && job.state() == "PENDING") {
-      for (const std::string_view partition : text::split(job.partition(), ',')) {
-        rows.push_back({&job, partition});
-      }
-    } else {
-      rows.push_back({&job, job.partition()});
-    }
+  std::vector<StepRow> rows;
+  for (const wire::StepInfo& step : reply.steps()) {
+    if (wanted_step(options, step, viewer)) rows.push_back({&step});
   }
-  return listing(job_fields(), std::move(rows), options, default_format(options),
-                 options.start ? "S" : "P,t,-p", shown);
+  sort_rows<StepRow>(step_fields(), plan->keys, shown, rows, true);
+  std::string out = head_of(step_fields(), options, *plan, shown);
+  for (const StepRow& row : rows) append_row(step_fields(), plan->columns, row, shown, out);
+  return out;
 }
 
 }  // namespace berth::command

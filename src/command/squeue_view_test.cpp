@@ -7,6 +7,8 @@
 #include <time.h>
 
 #include "command/show_samples_test_fixture.h"
+#include "command/squeue_fields.h"
+#include "wire/job_list.h"
 #include "wire/step_ids.h"
 
 namespace berth::command {
@@ -66,6 +68,31 @@ TEST(Squeue, PrintsEveryFieldAsRecorded) {
 (null)|N/A|4|0|2026-11-15T08:34:48|(null)|alice|NO|20778|sample|(null)|10:00|4G||/corpus/work/samples/b.sh|0.00000000023283|(null)|None|s7YSM7F4Y5G400|R|alice|(null)|(null)||0|*:*:*|20778|gpu1|8|2|(null)|20778|1001|*|*|*|N/A|9:57|0:03|gpu[1-2]|0|debug|1|gpu[1-2]|2026-11-15T08:24:48|RUNNING|1001|2026-11-15T08:24:47|(null)|N/A|(null)|/corpus/work/samples|
 (null)|N/A|1|0|NONE|(null)|alice|NO|20781|toobig|(null)|UNLIMITED|0||(null)|0.00000000023283|(null)|Resources|s7YSM7F4Y5T600|PD|alice|(null)|(null)||0|*:*:*|20781|n/a|6|6|(null)|20781|1001|*|*|*|N/A|UNLIMITED|0:00||0|gpu_partition|1|(Resources)|2026-11-15T08:34:48|PENDING|1001|2026-11-15T08:24:47|(null)|N/A|gpu[1-6]|/corpus/work/samples|
 )");
+}
+
+// A plan that calls itself brief is shown the same from the brief part of the jobs.
+TEST(Squeue, BriefJobsShowAllThatTheirFieldsNeed) {
+  const wire::JobsReply whole = sample_jobs();
+  wire::JobsReply brief = whole;
+  for (wire::JobInfo& job : *brief.mutable_jobs()) job = wire::take_brief(job);
+  Shown shown;
+  shown.now = kSampleTime;
+  std::size_t plans = 0;
+  for (const Field<JobRow>& field : job_fields()) {
+    if (field.letter == 0) continue;
+    const std::vector<std::string> words{"-h", "-o", std::string("%i %") + field.letter, "-S",
+                                         std::string("i,") + field.letter};
+    const auto options = parse_squeue(words, {});
+    ASSERT_TRUE(options);
+    const auto plan = squeue_plan(*options);
+    ASSERT_TRUE(plan);
+    if (!plan->brief) continue;
+    ++plans;
+    EXPECT_EQ(squeue_text(*options, brief, shown, Viewer{0}).value(),
+              squeue_text(*options, whole, shown, Viewer{0}).value())
+        << field.letter;
+  }
+  EXPECT_GT(plans, 15U);
 }
 
 TEST(Squeue, AnswersTheCommandLinesOfClients) {

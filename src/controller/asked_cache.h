@@ -1,5 +1,5 @@
 // What was submitted lately: a job that starts at once need not be read from the store again.
-// Bounded by bytes.
+// Small: a job that waits is read from the store when it starts.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace berth::controller {
 
 class AskedCache {
  public:
-  explicit AskedCache(std::size_t most_bytes = std::size_t{16} << 20) : most_(most_bytes) {}
+  explicit AskedCache(std::size_t most_bytes = std::size_t{512} << 10) : most_(most_bytes) {}
   void put(std::uint64_t key, std::shared_ptr<const wire::Asked> asked, std::size_t bytes);
   [[nodiscard]] std::shared_ptr<const wire::Asked> find(std::uint64_t key);
 

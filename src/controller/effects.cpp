@@ -78,6 +78,11 @@ void Engine::begin(const job::BeginJob& effect, job::Time now) {
     if (!agents_.serving(node)) continue;
     wire::BeginJob message = job::begin_job(*state_, *job, node, *asked, user, tickets_.epoch(),
                                             now + kTicketSeconds, Tickets::nonce());
+    if (setup_.node_config.prolog_size() > 0) {
+      for (wire::Variable& variable : job::prolog_environment(*state_, *job, node, user, false)) {
+        *message.add_prolog_environment() = std::move(variable);
+      }
+    }
     if (message.has_batch()) {
       tickets_.sign_again(*message.mutable_batch()->mutable_ticket(), node);
     }
@@ -98,7 +103,7 @@ void Engine::end(const job::EndJob& effect) {
     message.set_attempt(effect.attempt);
     message.set_cause(effect.cause);
     message.set_now(effect.now);
-    if (job != nullptr) {
+    if (job != nullptr && setup_.node_config.epilog_size() > 0) {
       for (wire::Variable& variable :
            job::prolog_environment(*state_, *job, node, user_of(*job), true)) {
         *message.add_epilog_environment() = std::move(variable);

@@ -33,6 +33,7 @@ struct JobView {
   std::optional<std::uint32_t> array_task;
   std::shared_ptr<const Bits> rest;  // pending indices of an array
   Bytes info;                        // JobInfo without detail
+  std::size_t brief_bytes = 0;       // as many of them are what a short listing shows
   Bytes detail;                      // JobInfo with nothing but detail; null = none
   std::vector<Bytes> steps;          // StepInfo
 };

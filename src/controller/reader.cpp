@@ -96,6 +96,10 @@ void append_elements(std::string& out, const JobView& job) {
 
 void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask) {
   if (ask.split_arrays() && job.rest) return append_elements(out, job);
+  if (ask.brief()) {
+    return append_field(out, wire::JobsReply::kJobsFieldNumber,
+                        std::string_view(*job.info).substr(0, job.brief_bytes));
+  }
   if (!ask.with_detail() || !job.detail) {
     return append_field(out, wire::JobsReply::kJobsFieldNumber, *job.info);
   }

@@ -9,6 +9,7 @@
 #include "controller/info_config.h"
 #include "controller/info_job.h"
 #include "controller/info_node.h"
+#include "wire/job_list.h"
 
 namespace berth::controller {
 namespace {
@@ -37,7 +38,11 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
     detail.mutable_detail()->Swap(info.mutable_detail());
     view->detail = bytes_of(detail);
   }
-  view->info = bytes_of(info);
+  std::string bytes = wire::take_brief(info).SerializeAsString();
+  view->brief_bytes = bytes.size();
+  info.AppendToString(&bytes);  // two parts of one message, one after the other, are that message
+  bytes.shrink_to_fit();
+  view->info = std::make_shared<const std::string>(std::move(bytes));
   if (job.running) {
     for (const auto& [id, step] : job.running->open_steps) {
       view->steps.push_back(bytes_of(step_info(site, job, step)));

@@ -91,13 +91,12 @@ Environment batch_variables(const State& state, const Job& job, const wire::Aske
                             const User& user) {
   Environment env = exported(job, asked, user);
   drop_other_job(env);
-  const Environment before = env;
   const Environment set = place::het_batch_environment(state.cluster(), facts_of(state, job));
   for (const auto& [name, value] : set) {
     const bool launcher = name.starts_with("OMPI_") || name.starts_with("PRTE_") ||
                           name.starts_with("HYDRA_") || name.starts_with("I_MPI_");
-    if (launcher && before.contains(name)) continue;  // the user's own wish
-    env[name] = value;
+    const auto [at, added] = env.try_emplace(name, value);
+    if (!added && !launcher) at->second = value;  // a launcher's is the user's own wish
   }
   for (const char* gpu :
        {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"}) {
@@ -164,10 +163,13 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
 
   wire::Program& program = out.program;
   const Submission& what = *job.what;
-  for (const auto& [name, value] : batch_variables(state, job, asked, user)) {
+  Environment variables = batch_variables(state, job, asked, user);
+  program.mutable_environment()->Reserve(static_cast<int>(variables.size()));
+  while (!variables.empty()) {
+    auto entry = variables.extract(variables.begin());
     wire::Variable* one = program.add_environment();
-    one->set_name(name);
-    one->set_value(value);
+    one->set_name(std::move(entry.key()));
+    one->set_value(std::move(entry.mapped()));
   }
   if (what.request.wrap) {
     program.set_script(fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n",

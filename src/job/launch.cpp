@@ -96,9 +96,6 @@ wire::BeginJob begin_job(const State& state, const Job& job, std::string_view no
       *out.mutable_share() = to_wire(state.cluster(), share);
     }
   }
-  for (wire::Variable& one : prolog_environment(state, job, node, user, false)) {
-    *out.add_prolog_environment() = std::move(one);
-  }
   const bool first = !job.nodes.empty() && job.nodes.front() == node;
   if (!job.batch || !first || (job.het && job.het->offset > 0)) return out;
   BatchLaunch batch = batch_launch(state, job, asked, user);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "job/memory.h"
+#include "request/environment.h"
 #include "request/parse.h"
 #include "request/signals.h"
 #include "text/number.h"
@@ -139,7 +140,9 @@ request::Surroundings surroundings_of(const wire::Asked& asked, const State::Mem
                                       const Caller& caller, bool inside_job) {
   request::Surroundings around;
   for (const wire::Variable& variable : asked.environment()) {
-    around.environment[variable.name()] = variable.value();
+    if (request::is_input_variable(variable.name())) {
+      around.environment.insert_or_assign(variable.name(), variable.value());
+    }
   }
   for (const wire::NamedFile& file : asked.files()) around.files[file.name()] = file.content();
   around.inside_job = inside_job;
@@ -188,6 +191,13 @@ Result<std::vector<std::shared_ptr<const Submission>>> State::Memory::read(
     Submission one;
     one.request = std::move(request);
     one.job_name = request::job_name_of(one.request);
+    // Components of a batch job run one script and are called after it.
+    if (!one.request.job_name && one.request.argv.empty() && !out.empty() &&
+        *command == request::Command::sbatch) {
+      request::Request script = out.front()->request;
+      script.job_name.reset();
+      one.job_name = request::job_name_of(script);
+    }
     one.directory = absolute(one.request.chdir.value_or(asked.directory()), asked.directory());
     one.submit_line = asked.submit_line();
     one.host = asked.host();

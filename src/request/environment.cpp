@@ -2,6 +2,7 @@
 #include "request/environment.h"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -48,6 +49,20 @@ std::optional<Found> look_up(const Environment& environment, const std::string& 
   return Found{name, &at->second};
 }
 
+/// The variables of an option, by Opt. Every submission asks for all of them.
+const std::vector<std::string>& known_variables(const OptionRow& row, Command command) {
+  using Table = std::vector<std::vector<std::string>>;
+  static const std::array<Table, 3> kTables = [] {
+    std::array<Table, 3> tables;
+    for (const Command each : {Command::sbatch, Command::srun, Command::salloc}) {
+      Table& table = tables[static_cast<std::size_t>(each)];
+      for (const OptionRow& option : option_rows()) table.push_back(variables_of(option, each));
+    }
+    return tables;
+  }();
+  return kTables[static_cast<std::size_t>(command)][static_cast<std::size_t>(row.opt)];
+}
+
 class Reader {
  public:
   Reader(Command command, const Environment& environment, bool step,
@@ -68,7 +83,7 @@ class Reader {
   [[nodiscard]] bool wanted(Opt opt) const { return opt != Opt::job_name || !step_; }
 
   [[nodiscard]] std::optional<Found> find(const OptionRow& row) const {
-    for (const std::string& name : variables_of(row, command_)) {
+    for (const std::string& name : known_variables(row, command_)) {
       if (name == "SLURM_STEP_GRES" && !step_) continue;
       if (group_) {
         if (auto found = look_up(*environment_, fmt::format("{}_HET_GROUP_{}", name, *group_))) {
@@ -113,6 +128,11 @@ bool means_yes(std::string_view value) {
   if (value.empty() || text::equal_ignoring_case(value, "yes")) return true;
   const auto number = text::parse_number(value);
   return number && *number != 0;
+}
+
+bool is_input_variable(std::string_view name) {
+  return name.starts_with('S') && (name.starts_with("SLURM_") || name.starts_with("SBATCH_") ||
+                                   name.starts_with("SALLOC_") || name.starts_with("SRUN_"));
 }
 
 std::vector<VariableOption> environment_options(Command command, const Environment& environment,

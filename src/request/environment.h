@@ -20,6 +20,9 @@ struct VariableOption {
 std::vector<VariableOption> environment_options(Command command, const Environment& environment,
                                                 bool step, std::optional<std::uint32_t> group);
 
+/// Whether a variable of this name may say something about a request; all others are the program's.
+bool is_input_variable(std::string_view name);
+
 /// Flags: "", "yes" or a number other than 0.
 bool means_yes(std::string_view text);
 

@@ -1,5 +1,6 @@
 // The option table is sound, and docs/options.md says what it says.
 #include "request/table.h"
+#include "request/environment.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -43,6 +44,7 @@ TEST(Table, VariablesBelongToOneOptionEach) {
     for (const OptionRow& row : option_rows()) {
       if ((row.commands & bit_of(command)) == 0) continue;
       for (const std::string& name : variables_of(row, command)) {
+        EXPECT_TRUE(is_input_variable(name)) << name;
         EXPECT_TRUE(seen.insert(name).second) << name;
       }
     }
