@@ -199,7 +199,7 @@ Result<void> State::release(JobId id, const Caller& caller, Time now) {
   return {};
 }
 
-Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now) {
+Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now, bool special) {
   Memory& m = *m_;
   auto found = own_job(m.find(id), caller);
   if (!found) return pass(std::move(found.error()));
@@ -216,7 +216,8 @@ Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now)
     part->begin_time = hold ? 0 : now + Time{m.policy.requeue_delay};
     if (hold) {
       part->held = true;
-      part->flags.requeue_hold = true;
+      part->flags.requeue_hold = !special;
+      part->flags.special_exit = special;
     }
     const std::string reason = hold ? "job_requeued_in_held_state" : "BeginTime";
     if (part->running) {

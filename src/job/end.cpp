@@ -54,6 +54,7 @@ void State::Memory::end(Job& job, Base base, std::string reason, std::string cau
     asked.push_back(cluster.nodes[share.node].name);
     running.not_gone.insert(asked.back());
   }
+  for (const auto& [name, share] : running.leaving) running.not_gone.insert(name);
   drop_steps(job);
   touch(job);
   if (!asked.empty()) effect(EndJob{job.id, job.attempt, asked, std::move(cause), at_once});
@@ -89,6 +90,7 @@ void State::Memory::all_gone(Job& job, Time now) {
     node.last_busy = now;
   }
   for (auto& [id, step] : running.open_steps) store_step(job, step, "CANCELLED", now);
+  keep_late_steps(job);
   job.running.reset();
   job.flags.completing = false;
   wake_all();
@@ -120,9 +122,28 @@ void State::Memory::back_to_queue(Job& job, Time now) {
   touch(job);
 }
 
+void State::Memory::end_to_requeue(Job& job, bool held, bool special, const std::string& cause,
+                                   Time now) {
+  ++job.restarts;
+  job.flags.requeued = true;
+  job.begin_time = held ? 0 : now + Time{policy.requeue_delay};
+  std::string reason = held ? "job_requeued_in_held_state" : "BeginTime";
+  job.held = job.held || held;
+  job.flags.requeue_hold = held && !special;
+  job.flags.special_exit = special;
+  if (!held && job.restarts > policy.max_batch_requeue) {
+    job.held = true;
+    job.flags.requeue_hold = true;
+    reason = "JobHoldMaxRequeue";
+  }
+  end(job, Base::pending, reason, cause, cause == "NODE FAILURE", now);
+}
+
 void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
   if (!job.running) return;
   Running& running = *job.running;
+  const bool left = leave_node(job, node);
+  if (left && !job.flags.completing) return;
   if (job.flags.completing) {
     running.not_gone.erase(node);
     if (running.not_gone.empty()) all_gone(job, now);
@@ -147,16 +168,7 @@ void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
     end_whole(job, Base::node_fail, "NodeDown", "NODE FAILURE", true, now);
     return;
   }
-  ++job.restarts;
-  job.flags.requeued = true;
-  job.begin_time = now + Time{policy.requeue_delay};
-  std::string reason = "BeginTime";
-  if (job.restarts > policy.max_batch_requeue) {
-    job.held = true;
-    job.flags.requeue_hold = true;
-    reason = "JobHoldMaxRequeue";
-  }
-  end(job, Base::pending, reason, "NODE FAILURE", true, now);
+  end_to_requeue(job, false, false, "NODE FAILURE", now);
 }
 
 void State::job_gone(const wire::JobGone& message, Time now) {
@@ -165,6 +177,10 @@ void State::job_gone(const wire::JobGone& message, Time now) {
   if (!message.trouble().empty()) node_trouble(message.node(), message.trouble(), now);
   Job* job = m.find(message.job_id());
   if (job == nullptr || !job->running || job->attempt != message.attempt()) return;
+  if (m.leave_node(*job, message.node()) && !job->flags.completing) {
+    m.touch(*job);
+    return;
+  }
   if (!job->flags.completing) {
     // The node gave the job up on its own.
     m.fail_on_node(*job, message.node(), now);

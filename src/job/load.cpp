@@ -84,7 +84,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
     m.nodes[i].silent_since = now;
-    if (!m.nodes[i].down) m.node_timers[i] = now + Time{m.policy.slurmd_timeout};
+    m.expect(i, now);
   }
   std::vector<std::pair<JobId, std::string>> dependencies;
   // Elements of an array and equal submissions are read once.
@@ -98,7 +98,8 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     const auto asked = fetch(job.asked_blob);
     if (!asked) return fail(Code::io, "its request is not in the store");
     std::vector<Message> warnings;
-    auto parts = m.read(*asked, job.overrides, {job.uid, job.gid, job.uid == 0}, warnings);
+    auto parts = m.read(*asked, job.overrides, {job.uid, job.gid, true},
+                        warnings);  // it was allowed once
     if (parts && job.overrides.empty()) read_before.emplace(key, *parts);
     return parts;
   };
@@ -152,14 +153,25 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     known.emplace(m.cluster.nodes[i].name, std::move(m.nodes[i]));
   }
+  std::set<std::string> dirty;
+  for (const cluster::NodeIndex index : std::exchange(m.dirty_nodes, {})) {
+    dirty.insert(m.cluster.nodes[index].name);
+  }
   const cluster::Cluster before = std::exchange(m.cluster, std::move(cluster));
   m.policy = std::move(policy);
   m.nodes.clear();
   m.node_timers.clear();
   for (cluster::Node& node : m.cluster.nodes) {
     const auto at = known.find(node.name);
-    m.nodes.push_back(at == known.end() ? NodeState{} : std::move(at->second));
+    const bool fresh = at == known.end();
+    m.nodes.push_back(fresh ? NodeState{} : std::move(at->second));
+    if (fresh) m.take_configured_state(static_cast<cluster::NodeIndex>(m.nodes.size() - 1), now);
+    m.nodes.back().planned = false;
     apply_node_changes(node, m.nodes.back());
+  }
+  m.planned_nodes.clear();
+  for (const std::string& name : dirty) {
+    if (const auto index = m.cluster.find_node(name)) m.dirty_nodes.insert(*index);
   }
   std::vector<JobId> lost;
   for (auto& [id, job] : m.jobs) {
@@ -171,6 +183,9 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
       if (index) share.node = *index;
     }
     std::ranges::sort(job.allocation.nodes, {}, &cluster::NodeShare::node);
+    std::erase_if(job.running->leaving,
+                  [&](const auto& entry) { return !m.cluster.find_node(entry.first); });
+    for (auto& [name, share] : job.running->leaving) share.node = *m.cluster.find_node(name);
     if (!whole || !within(m.cluster, job.allocation)) {
       job.running->released = true;
       lost.push_back(id);
@@ -194,10 +209,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   m.rebuild_usage();
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
-    const NodeState& node = m.nodes[i];
-    if (!node.responding && !node.down) {
-      m.node_timers[i] = std::max(node.silent_since, now) + Time{m.policy.slurmd_timeout};
-    }
+    if (!m.nodes[i].responding) m.expect(i, std::max(m.nodes[i].silent_since, now));
   }
   for (const JobId id : lost) {
     Job& job = *m.find(id);

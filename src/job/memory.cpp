@@ -19,7 +19,10 @@ State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
     : cluster(std::move(cluster_in)), policy(std::move(policy_in)), next_id(policy.first_job_id) {
   nodes.resize(cluster.nodes.size());
   usage = std::make_unique<cluster::Usage>(cluster);
-  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) refresh_usable(i);
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) {
+    take_configured_state(i, 0);
+    refresh_usable(i);
+  }
 }
 
 Job* State::Memory::find(JobId id) {
@@ -189,6 +192,8 @@ void State::Memory::arm(const Job& job) {
       }
     }
     at(job.deadline);
+  } else if (job.flags.completing && policy.complete_wait > 0) {
+    at(job.end_time + Time{policy.complete_wait});
   } else if (ended(job.base) && !job.flags.completing) {
     at(job.end_time + Time{policy.min_job_age});
   }
@@ -238,10 +243,40 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   if (node.usable) wake_all();
 }
 
+void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
+  cluster::Node& node = cluster.nodes[index];
+  if (node.usable || node.state_reason.empty()) return;
+  // "DRAIN (being repaired)": from State= and Reason=, or DownNodes.
+  const std::string_view text = node.state_reason;
+  const std::string_view word = text.substr(0, text.find(' '));
+  NodeState& state = nodes[index];
+  state.future = word == "FUTURE";
+  state.drain = word == "DRAIN";
+  state.fail = word.starts_with("FAIL");
+  state.down = word == "DOWN";
+  if (const auto open = text.find('('); open != text.npos && text.ends_with(')')) {
+    state.reason = text.substr(open + 1, text.size() - open - 2);
+  } else if (!state.future) {
+    state.reason = "as slurm.conf says";
+  }
+  if (!state.reason.empty()) state.reason_time = now;
+}
+
+void State::Memory::expect(cluster::NodeIndex index, Time since) {
+  const NodeState& node = nodes[index];
+  const bool awaited = (!node.line.empty() || node.future) && !node.registered && node.jobs.empty();
+  if (node.down || awaited) return;
+  node_timers[index] = since + Time{policy.slurmd_timeout};
+}
+
 void State::Memory::rebuild_usage() {
   usage = std::make_unique<cluster::Usage>(cluster);
   for (auto& [id, job] : jobs) {
-    if (job.running && !job.running->released) usage->take(job.allocation);
+    if (!job.running || job.running->released) continue;
+    usage->take(job.allocation);
+    for (const auto& [name, share] : job.running->leaving) {
+      usage->take({{share}, job.allocation.whole_nodes});
+    }
   }
   placeable.clear();
   wake_all();

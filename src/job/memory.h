@@ -45,6 +45,9 @@ struct State::Memory {
   std::set<JobId> dirty_jobs;
   std::set<JobId> changed_jobs;  // for views
   std::set<cluster::NodeIndex> dirty_nodes;
+  std::set<std::string> dropped_nodes;  // by scontrol delete
+  std::set<cluster::NodeIndex> planned_nodes;
+  std::set<std::string> changed_nodes;  // for views
   std::set<std::string> dirty_partitions;
   std::vector<wire::StepRecord> dirty_steps;
   std::vector<JobId> forgotten;
@@ -82,6 +85,10 @@ struct State::Memory {
   void forget(JobId id);
   void set_reason(Job& job, std::string_view reason, std::string text = {});
   void refresh_usable(cluster::NodeIndex index);
+  /// State= and Reason= of a node that was not known before.
+  void take_configured_state(cluster::NodeIndex index, Time now);
+  /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
+  void expect(cluster::NodeIndex index, Time since);
   void rebuild_usage();
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
   void count_licenses(const Job& job, bool take);
@@ -110,6 +117,8 @@ struct State::Memory {
   void end_pending(Job& job, Base base, Time now);
   void all_gone(Job& job, Time now);
   void back_to_queue(Job& job, Time now);
+  /// Ends a running batch job to start it again; `held` with the state SPECIAL_EXIT if `special`.
+  void end_to_requeue(Job& job, bool held, bool special, const std::string& cause, Time now);
   void fail_on_node(Job& job, const std::string& node, Time now);
   void set_exit(Job& job, std::int32_t status);
 
@@ -120,6 +129,17 @@ struct State::Memory {
   void close_step(Job& job, Step& step, Time now);
   void store_step(const Job& job, const Step& step, std::string_view state, Time end);
   void drop_steps(Job& job);
+  /// What one node says of the end of a step.
+  static void add_end(Step& step, const wire::StepEnded& message);
+  static std::string_view end_state(const Step& step);
+
+  // late_step.cpp
+  void keep_late_steps(Job& job);
+  void end_late_step(Job& job, const wire::StepEnded& message, Time now);
+
+  // resize.cpp
+  /// The node has given back what the job was shrunk by; false when it is none of these.
+  bool leave_node(Job& job, const std::string& node);
 };
 
 /// What request::parse reads besides words.

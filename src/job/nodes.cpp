@@ -9,6 +9,9 @@
 namespace berth::job {
 namespace {
 
+/// Of a node that scontrol created, until its agent comes.
+constexpr std::string_view kAwaited = "waits for its agent to register";
+
 /// Why a node that registers is not what slurm.conf says; "" = it is.
 std::string shortfall(const cluster::Node& node, const wire::NodeReport& report) {
   if (report.memory_mb() > 0 && report.memory_mb() < node.memory_mb) {
@@ -132,6 +135,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   NodeState& node = m.nodes[*index];
   const bool rebooted = node.boot_time > 0 && report.boot_time() > node.boot_time + 60;
   node.registered = node.responding = true;
+  node.future = false;
   node.unknown_since_start = false;
   node.silent_since = 0;
   m.node_timers.erase(*index);
@@ -153,6 +157,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     node.invalid = false;
     if (!node.drain && !node.down && !node.fail) clear_reason(node);
   }
+  if (node.reason == kAwaited) clear_reason(node);
   if (node.down && less.empty()) {
     const bool silent = node.reason == "Not responding";
     const bool back =
@@ -199,7 +204,7 @@ void State::node_lost(std::string_view name, Time now) {
   NodeState& node = m.nodes[*index];
   node.responding = false;
   node.silent_since = now;
-  if (!node.down) m.node_timers[*index] = now + Time{m.policy.slurmd_timeout};
+  m.expect(*index, now);
   m.refresh_usable(*index);
   ++m.version;
 }
@@ -278,6 +283,48 @@ Result<void> State::change_node(std::string_view name, const NodeChange& change,
     }
   }
   return {};
+}
+
+void State::keep_node(std::string_view name, std::string line, Time now) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(name);
+  if (!index) return;
+  NodeState& node = m.nodes[*index];
+  node.line = std::move(line);
+  m.dropped_nodes.erase(std::string(name));
+  m.node_timers.erase(*index);
+  if (!node.registered && !node.future && node.reason.empty()) {
+    give_reason(node, std::string(kAwaited), 0, now);
+  }
+  m.refresh_usable(*index);
+  m.touch_node(*index);
+}
+
+void State::drop_node(std::string_view name) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(name);
+  if (index) m.dirty_nodes.erase(*index);
+  m.dropped_nodes.emplace(name);
+  m.sync = true;
+  ++m.version;
+}
+
+void State::set_planned_nodes(const std::set<cluster::NodeIndex>& nodes) {
+  Memory& m = *m_;
+  if (nodes == m.planned_nodes) return;
+  const auto mark = [&](const std::set<cluster::NodeIndex>& which, bool planned) {
+    for (const cluster::NodeIndex index : which) {
+      if (index >= m.nodes.size() || m.nodes[index].planned == planned) continue;
+      m.nodes[index].planned = planned;
+      m.changed_nodes.insert(m.cluster.nodes[index].name);
+    }
+  };
+  std::set<cluster::NodeIndex> gone;
+  std::ranges::set_difference(m.planned_nodes, nodes, std::inserter(gone, gone.end()));
+  mark(gone, false);
+  mark(nodes, true);
+  m.planned_nodes = nodes;
+  ++m.version;
 }
 
 }  // namespace berth::job

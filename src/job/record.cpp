@@ -173,6 +173,7 @@ wire::NodeRecord to_record(const std::string& name, const NodeState& node) {
   out.set_features(node.features.value_or(""));
   out.set_boot_time(node.boot_time);
   out.set_last_busy(node.last_busy);
+  out.set_line(node.line);
   return out;
 }
 
@@ -193,6 +194,7 @@ void read_record(const wire::NodeRecord& record, NodeState& node) {
   if (record.features_set()) node.features = record.features();
   node.boot_time = record.boot_time();
   node.last_busy = record.last_busy();
+  node.line = record.line();
 }
 
 }  // namespace berth::job

@@ -101,6 +101,18 @@ bool State::eligible(const Job& job, Time now, std::string& reason) const {
   return true;
 }
 
+bool State::waits_for_completing(Time now) const {
+  const Memory& m = *m_;
+  if (m.policy.complete_wait == 0) return false;
+  return std::ranges::any_of(m.nodes, [&](const NodeState& node) {
+    return std::ranges::any_of(node.completing, [&](JobId id) {
+      const auto at = m.jobs.find(id);
+      return at != m.jobs.end() && at->second.flags.completing &&
+             at->second.end_time + Time{m.policy.complete_wait} > now;
+    });
+  });
+}
+
 bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backfilled, Time now) {
   Memory& m = *m_;
   Job* job = m.find(id);

@@ -132,6 +132,10 @@ std::vector<Effect> State::take_effects() {
   return std::exchange(m_->effects, {});
 }
 
+std::set<std::string> State::take_changed_nodes() {
+  return std::exchange(m_->changed_nodes, {});
+}
+
 std::set<JobId> State::take_changed() {
   return std::exchange(m_->changed_jobs, {});
 }
@@ -145,6 +149,9 @@ Dirty State::take_dirty() {
   out.steps = std::exchange(m_->dirty_steps, {});
   for (const cluster::NodeIndex index : std::exchange(m_->dirty_nodes, {})) {
     out.nodes.push_back(to_record(m_->cluster.nodes[index].name, m_->nodes[index]));
+  }
+  for (const std::string& name : std::exchange(m_->dropped_nodes, {})) {
+    out.nodes.emplace_back().set_name(name);  // nothing is left of it but its name
   }
   for (const std::string& name : std::exchange(m_->dirty_partitions, {})) {
     out.partitions.push_back(m_->partition_records[name]);

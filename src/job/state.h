@@ -192,6 +192,10 @@ class State {
   /// Why it waits. Tells the owner when the word changed.
   void set_reason(JobId id, std::string_view reason, std::string text, Time now);
   void set_planned(JobId id, Time start, std::string nodes);
+  /// Nodes that jobs which wait are going to start on (sinfo: PLANNED).
+  void set_planned_nodes(const std::set<cluster::NodeIndex>& nodes);
+  /// CompleteWait: while a job is completing, and not for too long already, none is started.
+  [[nodiscard]] bool waits_for_completing(Time now) const;
 
   // ---- What nodes say --------------------------------------------------------------------------
   /// A node registered: compared with slurm.conf, then its jobs and steps with ours.
@@ -235,7 +239,11 @@ class State {
   Result<void> cancel_step(JobId id, std::uint32_t step, const Cancel& how, Time now);
   Result<void> hold(JobId id, const Caller& caller, bool user_hold, Time now);
   Result<void> release(JobId id, const Caller& caller, Time now);
-  Result<void> requeue(JobId id, const Caller& caller, bool hold, Time now);
+  /// `special`: held with the state SPECIAL_EXIT.
+  Result<void> requeue(JobId id, const Caller& caller, bool hold, Time now, bool special = false);
+  /// A running job gives nodes back: only these are left to it.
+  Result<void> shrink(JobId id, const std::vector<std::string>& keep, const Caller& caller,
+                      Time now);
   Result<void> suspend(JobId id, const Caller& caller, Time now);
   Result<void> resume(JobId id, const Caller& caller, Time now);
   Result<void> top(JobId id, const Caller& caller, Time now);
@@ -256,6 +264,10 @@ class State {
   void reconfigure(cluster::Cluster cluster, Policy policy, Time now);
   /// Remembers what scontrol did to a partition; the caller then calls reconfigure().
   void keep_partition(wire::PartitionRecord record);
+  /// A node of scontrol create: known since the last reconfigure(). `line` is its NodeName line.
+  void keep_node(std::string_view name, std::string line, Time now);
+  /// A node of scontrol delete, before the reconfigure() that leaves it out.
+  void drop_node(std::string_view name);
 
   // ---- Time ------------------------------------------------------------------------------------
   /// When tick() next has something to do.
@@ -269,6 +281,8 @@ class State {
   Dirty take_dirty();
   /// Jobs that look different since the last call, also where nothing is to be stored (views).
   std::set<JobId> take_changed();
+  /// Nodes that look different, where nothing is to be stored.
+  std::set<std::string> take_changed_nodes();
   std::vector<Effect> take_effects();
 
  private:

@@ -109,6 +109,10 @@ void State::create_step(const wire::CreateStep& ask, std::uint64_t key, const Ca
   if (!job->running) {
     return refuse(refusal(ask.job_id(), Code::bad_value, "Job is pending execution"));
   }
+  if (job->running->steps.next_id() >= m.policy.max_step_count) {
+    return refuse(refusal(ask.job_id(), Code::limit, "Step limit reached for this job",
+                          fmt::format("MaxStepCount={}", m.policy.max_step_count)));
+  }
   WaitingStep waiting;
   waiting.key = key;
   waiting.ask = ask;

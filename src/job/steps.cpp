@@ -12,14 +12,6 @@
 namespace berth::job {
 namespace {
 
-std::string_view state_of(const Step& step) {
-  if (step.cause == "TIME LIMIT") return "TIMEOUT";
-  if (step.system_failure && step.exit_status == 0) return "NODE_FAIL";
-  if (step.out_of_memory) return "OUT_OF_MEMORY";
-  if (step.ending) return "CANCELLED";
-  return step.exit_status == 0 ? "COMPLETED" : "FAILED";
-}
-
 /// A step of which only the node's spec is left: what it holds there.
 place::StepPlan plan_of(const cluster::Cluster& cluster, const wire::StepSpec& spec,
                         const place::StepPlan* before) {
@@ -87,6 +79,18 @@ void add_usage(wire::StepUsage& sum, const wire::StepUsage& more) {
   }
 }
 
+bool listed(const std::vector<std::uint32_t>& codes, std::int32_t status) {
+  const auto code = static_cast<std::uint32_t>((status >> 8) & 0xff);
+  return (status & 0x7f) == 0 && std::ranges::find(codes, code) != codes.end();
+}
+
+/// RequeueExit and RequeueExitHold.
+bool starts_again(const State::Memory& m, const Job& job, const Step& step) {
+  if (!job.requeue || job.het || step.out_of_memory || step.system_failure) return false;
+  return listed(m.policy.requeue_exit, step.exit_status) ||
+         listed(m.policy.requeue_exit_hold, step.exit_status);
+}
+
 /// The script is over, and with it the job.
 void end_batch(State::Memory& m, Job& job, const Step& step, Time now) {
   if (job.flags.completing || !job.running) {              // already over for another reason
@@ -95,6 +99,11 @@ void end_batch(State::Memory& m, Job& job, const Step& step, Time now) {
     return;
   }
   job.exit_status = step.exit_status;
+  if (starts_again(m, job, step)) {
+    const bool held = listed(m.policy.requeue_exit_hold, step.exit_status);
+    m.end_to_requeue(job, held, held, "", now);
+    return;
+  }
   if (step.out_of_memory) {
     if (job.exit_status == 0) job.exit_status = 125;
     m.end_whole(job, Base::out_of_memory, "OutOfMemory", "", false, now);
@@ -132,11 +141,29 @@ void State::step_ended(const wire::StepEnded& message, Time now) {
   Memory& m = *m_;
   m.effect(Forget{message.node(), message.job_id(), message.attempt(), message.step_id()});
   Job* job = m.find(message.job_id());
-  if (job == nullptr || !job->running || job->attempt != message.attempt()) return;
+  if (job == nullptr) return;
+  if (!job->running || job->attempt != message.attempt()) {
+    m.end_late_step(*job, message, now);
+    return;
+  }
   const auto at = job->running->open_steps.find(message.step_id());
   if (at == job->running->open_steps.end()) return;
   Step& step = at->second;
   if (step.open_nodes.erase(message.node()) == 0) return;
+  Memory::add_end(step, message);
+  if (!step.open_nodes.empty()) return;
+  m.close_step(*job, step, now);
+}
+
+std::string_view State::Memory::end_state(const Step& step) {
+  if (step.cause == "TIME LIMIT") return "TIMEOUT";
+  if (step.system_failure && step.exit_status == 0) return "NODE_FAIL";
+  if (step.out_of_memory) return "OUT_OF_MEMORY";
+  if (step.ending) return "CANCELLED";
+  return step.exit_status == 0 ? "COMPLETED" : "FAILED";
+}
+
+void State::Memory::add_end(Step& step, const wire::StepEnded& message) {
   for (const std::int32_t status : message.statuses()) {
     step.exit_status = std::max(step.exit_status, status);
   }
@@ -146,8 +173,6 @@ void State::step_ended(const wire::StepEnded& message, Time now) {
   step.system_failure = step.system_failure || message.system_failure();
   step.out_of_memory = step.out_of_memory || message.out_of_memory();
   add_usage(step.usage, message.usage());
-  if (!step.open_nodes.empty()) return;
-  m.close_step(*job, step, now);
 }
 
 void State::Memory::store_step(const Job& job, const Step& step, std::string_view state, Time end) {
@@ -179,7 +204,7 @@ void State::Memory::close_step(Job& job, Step& step, Time now) {
   const Step done = std::move(step);
   job.running->open_steps.erase(done.id);
   job.running->steps.finish(done.id);
-  store_step(job, done, state_of(done), now);
+  store_step(job, done, end_state(done), now);
   ++version;
   if (done.id == wire::kBatchStep) {
     end_batch(*this, job, done, now);

@@ -64,9 +64,30 @@ std::optional<Error> barred(const State::Memory& m, const Submission& what, cons
       return refusal(command, Code::bad_value, "Access/permission denied",
                      fmt::format("partition {} is not open to you", name));
     }
-    const auto listed = [&](const std::vector<std::string>& accounts) {
-      return std::ranges::find(accounts, what.account) != accounts.end();
+    const auto among = [](const std::vector<std::string>& list, const std::string& name_in) {
+      return std::ranges::find(list, name_in) != list.end();
     };
+    const auto listed = [&](const std::vector<std::string>& accounts) {
+      return among(accounts, what.account);
+    };
+    if (policy.members && !caller.privileged && !policy.members->gids.contains(caller.gid) &&
+        !policy.members->uids.contains(caller.uid)) {
+      return refusal(command, Code::bad_value, "User's group not permitted to use this partition",
+                     fmt::format("see AllowGroups: scontrol show partition {}", name));
+    }
+    if (policy.require_reservation && what.reservation.empty()) {
+      return refusal(command, Code::bad_value, "Access/permission denied",
+                     fmt::format("partition {} is for jobs with --reservation", name));
+    }
+    if (!policy.alloc_nodes.empty() && !among(policy.alloc_nodes, what.host)) {
+      return refusal(command, Code::bad_value, "Access/permission denied",
+                     fmt::format("partition {} takes no jobs from {}", name, what.host));
+    }
+    if ((!policy.allow_qos.empty() && !among(policy.allow_qos, what.qos)) ||
+        among(policy.deny_qos, what.qos)) {
+      return refusal(command, Code::bad_value, "Invalid qos specification",
+                     fmt::format("partition {} is not open to QOS \"{}\"", name, what.qos));
+    }
     if ((!policy.allow_accounts.empty() && !listed(policy.allow_accounts)) ||
         listed(policy.deny_accounts)) {
       return refusal(command, Code::bad_value,

@@ -48,6 +48,10 @@ void running_due(State::Memory& m, Job& job, Time now) {
 }
 
 void due(State::Memory& m, Job& job, Time now) {
+  if (job.flags.completing) {
+    m.wake_all();  // CompleteWait is over
+    return;
+  }
   if (ended(job.base) && !job.flags.completing) {
     m.forget(job.id);
     return;

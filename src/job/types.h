@@ -160,14 +160,22 @@ struct Running {
   place::JobFacts facts;
   place::StepState steps;
   std::map<std::uint32_t, Step> open_steps;
-  std::vector<WaitingStep> waiting;     // first come, first served
-  std::set<std::string> not_begun;      // nodes that have not said JobBegun
-  std::set<std::string> not_gone;       // COMPLETING: nodes that have not said JobGone
-  bool ready = false;                   // all nodes said JobBegun
-  bool warned = false;                  // --signal was sent
-  bool released = false;                // Usage was given back
+  std::vector<WaitingStep> waiting;  // first come, first served
+  std::set<std::string> not_begun;   // nodes that have not said JobBegun
+  std::set<std::string> not_gone;    // COMPLETING: nodes that have not said JobGone
+  bool ready = false;                // all nodes said JobBegun
+  bool warned = false;               // --signal was sent
+  bool released = false;             // Usage was given back
+  /// Nodes the job was shrunk by, until they have said JobGone; not part of the allocation.
+  std::map<std::string, cluster::NodeShare> leaving;
   std::vector<std::string> node_names;  // of the allocation, in order
   explicit Running(place::JobFacts f) : facts(std::move(f)), steps(facts) {}
+};
+
+/// Steps that had not ended when their job was over: the node may still say how they ended.
+struct LateSteps {
+  std::uint32_t attempt = 0;
+  std::map<std::uint32_t, Step> steps;
 };
 
 /// One job record: an ordinary job, the pending rest of an array, an element of it, or a component
@@ -231,6 +239,7 @@ struct Job {
   cluster::Allocation allocation;
   std::vector<std::string> nodes;  // names, in order of `allocation`
   std::unique_ptr<Running> running;
+  std::unique_ptr<LateSteps> late;
 
   [[nodiscard]] bool pending() const { return base == Base::pending && !flags.completing; }
   [[nodiscard]] bool holds_nodes() const { return running != nullptr; }
@@ -263,6 +272,9 @@ struct NodeState {
   Time boot_time = 0;
   Time agent_started = 0;
   Time last_busy = 0;
+  std::string line;      // made by scontrol create: its NodeName line, as slurm.conf would have it
+  bool future = false;   // State=FUTURE and never registered
+  bool planned = false;  // a job that waits is going to start here
   std::string arch, os, host, version;
   wire::NodeAddress address;
   double load = 0;
@@ -283,8 +295,18 @@ struct PartitionPolicy {
   std::optional<std::uint32_t> over_time_minutes;
   bool root_only = false;
   bool disable_root = false;
+  bool require_reservation = false;
   std::vector<std::string> allow_accounts;  // empty = all
   std::vector<std::string> deny_accounts;
+  std::vector<std::string> allow_qos;
+  std::vector<std::string> deny_qos;
+  std::vector<std::string> alloc_nodes;  // hosts jobs may be submitted from
+  /// AllowGroups: who is in one of them. Unset = all.
+  struct Members {
+    std::set<std::uint32_t> gids;
+    std::set<std::uint32_t> uids;
+  };
+  std::optional<Members> members;
 };
 
 /// Settings of slurm.conf that decide about jobs and nodes.
@@ -303,8 +325,11 @@ struct Policy {
   std::uint32_t return_to_service = 0;
   std::uint32_t over_time_minutes = 0;
   std::uint32_t complete_wait = 0;
-  std::uint32_t requeue_delay = 120;  // after a node failure
-  bool config_overrides = false;      // SlurmdParameters=config_overrides
+  std::uint32_t max_step_count = 40000;
+  std::vector<std::uint32_t> requeue_exit;       // exit codes of scripts that start again
+  std::vector<std::uint32_t> requeue_exit_hold;  // and are held: SPECIAL_EXIT
+  std::uint32_t requeue_delay = 120;             // after a node failure
+  bool config_overrides = false;                 // SlurmdParameters=config_overrides
   bool kill_invalid_depend = false;
   bool job_file_append = false;
   bool emulated = false;
