@@ -20,6 +20,8 @@ using place::JobPlan;
 using place::Verdict;
 
 constexpr Time kYear = 365L * 24 * 3600;
+/// Nodes and jobs that may be looked at for planned starts in one pass.
+constexpr std::size_t kPlanWork = 10000;
 
 }  // namespace
 
@@ -30,15 +32,20 @@ class Scheduler::Pass {
   Pass(State& state, Time now, const Options& options)
       : state_(&state), now_(now), options_(options) {}
 
-  Figures all(Time now) {
+  /// `plan`: later jobs get a planned start too.
+  Figures all(Time now, bool plan) {
     begin(now);
     figures_.backfill = true;
+    // A plan costs in proportion to nodes and jobs: on large clusters only the first has one.
+    const std::size_t size = state_->cluster().nodes.size() + state_->jobs().size();
+    plans_left_ = plan ? std::min(options_.planned, kPlanWork / std::max<std::size_t>(size, 1)) : 0;
     std::vector<JobId> order;
     for (const job::QueueKey& key : state_->queue()) order.push_back(key.id);
     for (const JobId id : order) {
       if (figures_.placed >= options_.depth || figures_.examined >= options_.examined) break;
       consider(id);
     }
+    state_->set_planned_nodes(planned_nodes_);
     return figures_;
   }
 
@@ -46,6 +53,7 @@ class Scheduler::Pass {
   Figures arrived(const std::set<job::QueueKey>& keys, Time now) {
     begin(now);
     for (const job::QueueKey& key : keys) consider(key.id);
+    state_->set_planned_nodes(planned_nodes_);
     return figures_;
   }
 
@@ -85,12 +93,26 @@ class Scheduler::Pass {
     const auto known = failed_.find(shape);
     if (known != failed_.end() && known->second.limit <= minutes_of(job)) {
       state_->set_reason(id, known->second.word, known->second.text, now_);
+      if (known->second.blocked) plan_later(job);
       return false;
     }
     ++figures_.placed;
     JobPlan plan = place::place_job(state_->cluster(), state_->usage(), job.what->request,
                                     job.interactive ? place::Detail::full : place::Detail::verdict);
-    if (plan.verdict == Verdict::now && !delays_first(job, plan)) {
+    const bool in_the_way = plan.verdict == Verdict::now && delays_first(job, plan);
+    bool starts = plan.verdict == Verdict::now && !in_the_way;
+    if (in_the_way) {
+      // The same job on other nodes may delay nobody.
+      request::Request beside = job.what->request;
+      avoid(reserved_nodes_, beside);
+      ++figures_.placed;
+      JobPlan other =
+          place::place_job(state_->cluster(), state_->usage(), beside,
+                           job.interactive ? place::Detail::full : place::Detail::verdict);
+      starts = other.verdict == Verdict::now;
+      if (starts) plan = std::move(other);
+    }
+    if (starts) {
       if (state_->start(id, {std::move(plan)}, first_waits_.has_value(), now_)) {
         ++figures_.started;
         return true;
@@ -98,16 +120,69 @@ class Scheduler::Pass {
       return false;
     }
     // It waits for its turn when it fits but is in the way of the first, else for what it lacks.
-    const bool blocked = plan.verdict == Verdict::now || plan.verdict == Verdict::later;
-    const std::string word = plan.verdict == Verdict::now     ? "Priority"
-                             : plan.verdict == Verdict::later ? "Resources"
-                             : plan.verdict == Verdict::never ? "BadConstraints"
-                             : plan.pending_reason.empty()    ? "Resources"
-                                                              : plan.pending_reason;
-    failed_[shape] = {word, plan.reasons.nearest_miss, minutes_of(job)};
+    // A node that is away may stay so: nobody else waits for it.
+    const bool away = plan.pending_reason.starts_with("ReqNodeNotAvail");
+    const bool blocked = plan.verdict == Verdict::now || (plan.verdict == Verdict::later && !away);
+    const std::string word = plan.verdict == Verdict::now              ? "Priority"
+                             : plan.verdict == Verdict::later && !away ? "Resources"
+                             : plan.verdict == Verdict::never          ? "BadConstraints"
+                             : plan.pending_reason.empty()             ? "Resources"
+                                                                       : plan.pending_reason;
+    failed_[shape] = {word, plan.reasons.nearest_miss, minutes_of(job), blocked};
     state_->set_reason(id, word, plan.reasons.nearest_miss, now_);
-    if (blocked && !first_waits_) reserve(job);
+    if (!blocked) return false;
+    if (first_waits_) {
+      plan_later(job);
+    } else {
+      reserve(job);
+    }
     return false;
+  }
+
+  void avoid(const std::set<cluster::NodeIndex>& nodes, request::Request& request) const {
+    for (const cluster::NodeIndex node : nodes) {
+      request.exclude.push_back(state_->cluster().nodes[node].name);
+    }
+  }
+
+  /// A guess for a job behind the first: where it would start if those before it start as planned.
+  /// Nodes are planned as a whole, and for no longer than the jobs on them may run.
+  void plan_later(const Job& job) {
+    if (plans_left_ == 0 || reserved_at_ == 0 || job.het || job.id == *first_waits_) return;
+    --plans_left_;
+    const Time limit = minutes_of(job) * 60;
+    std::set<Time> moments{now_};
+    for (const Planned& planned : plans_) moments.insert(planned.end);
+    constexpr int kMostTries = 2;
+    int tries = 0;
+    for (const Time moment : moments) {
+      if (++tries > kMostTries) break;
+      request::Request request = job.what->request;
+      for (const Planned& planned : plans_) {
+        if (planned.end > moment) avoid(planned.nodes, request);
+      }
+      const job::Forecast forecast = job::earliest_start(
+          state_->cluster(), state_->usage(), state_->jobs(), request, std::max(moment, now_));
+      if (forecast.start == 0) continue;
+      keep_plan(job, std::max(forecast.start, moment), forecast.allocation, limit);
+      return;
+    }
+    state_->set_planned(job.id, 0, {});
+  }
+
+  void keep_plan(const Job& job, Time start, const cluster::Allocation& allocation, Time limit) {
+    Planned planned;
+    planned.end = start + limit;
+    std::vector<std::string> names;
+    for (const cluster::NodeShare& share : allocation.nodes) {
+      planned.nodes.insert(share.node);
+      names.push_back(state_->cluster().nodes[share.node].name);
+    }
+    const bool near = start <= now_ + Time{options_.backfill_window_minutes} * 60;
+    if (near) planned_nodes_.insert(planned.nodes.begin(), planned.nodes.end());
+    plans_.push_back(std::move(planned));
+    state_->set_planned(job.id, near ? start : 0,
+                        near ? text::compress_hostlist(names) : std::string());
   }
 
   bool try_het(const Job& job) {
@@ -143,15 +218,12 @@ class Scheduler::Pass {
                                                        state_->jobs(), job.what->request, now_);
     reserved_at_ = forecast.start;
     reserved_ = forecast.allocation;
-    std::vector<std::string> names;
-    for (const cluster::NodeShare& share : reserved_.nodes) {
-      reserved_nodes_.insert(share.node);
-      names.push_back(state_->cluster().nodes[share.node].name);
+    for (const cluster::NodeShare& share : reserved_.nodes) reserved_nodes_.insert(share.node);
+    if (reserved_at_ > 0) {
+      keep_plan(job, reserved_at_, reserved_, minutes_of(job) * 60);
+    } else {
+      state_->set_planned(job.id, 0, {});
     }
-    const Time window = Time{options_.backfill_window_minutes} * 60;
-    const bool near = reserved_at_ > 0 && reserved_at_ <= now_ + window;
-    state_->set_planned(job.id, near ? reserved_at_ : 0,
-                        near ? text::compress_hostlist(names) : std::string());
   }
 
   /// A job that starts now would still run when the first one's place is due, on its nodes, and
@@ -183,7 +255,13 @@ class Scheduler::Pass {
   struct Failure {
     std::string word;
     std::string text;
-    Time limit = 0;  // minutes: a shorter job of the same shape may still slip in
+    Time limit = 0;        // minutes: a shorter job of the same shape may still slip in
+    bool blocked = false;  // it waits for what others hold, and may be planned for
+  };
+  /// A job that waits, and the nodes it is going to have.
+  struct Planned {
+    Time end = 0;
+    std::set<cluster::NodeIndex> nodes;
   };
 
   State* state_;
@@ -196,12 +274,16 @@ class Scheduler::Pass {
   cluster::Allocation reserved_;
   std::set<cluster::NodeIndex> reserved_nodes_;
   std::unordered_map<std::uint64_t, Failure> failed_;
+  std::vector<Planned> plans_;
+  std::set<cluster::NodeIndex> planned_nodes_;
+  std::size_t plans_left_ = 0;
 };
 
 Scheduler::Scheduler() = default;
 Scheduler::~Scheduler() = default;
 
 Figures Scheduler::run(job::State& state, job::Time now, const Options& options) {
+  if (state.waits_for_completing(now)) return {};  // what woke it is kept
   const job::Wake wake = state.take_wake();
   if (!wake.any()) return {};
   std::set<job::QueueKey> fresh;
@@ -214,7 +296,9 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
   }
   if (!everything) return pass_->arrived(fresh, now);
   pass_ = std::make_unique<Pass>(state, now, options);
-  return pass_->all(now);
+  const bool plan = now >= planned_at_ + options.plan_interval || now < planned_at_;
+  if (plan) planned_at_ = now;
+  return pass_->all(now, plan);
 }
 
 Figures run(job::State& state, job::Time now, const Options& options) {

@@ -22,6 +22,10 @@ struct Options {
   /// Starts further away are not shown as planned. The first job that waits is not delayed all the
   /// same.
   std::uint32_t backfill_window_minutes = 1440;
+  /// Jobs that get a planned start in one go, and how many seconds lie between two such goes. The
+  /// first job that waits has one at any time.
+  std::size_t planned = 50;
+  job::Time plan_interval = 5;
 };
 
 /// Looks at what State::take_wake() says and starts what may start. Call after every batch of
@@ -36,6 +40,7 @@ class Scheduler {
  private:
   class Pass;
   std::unique_ptr<Pass> pass_;
+  job::Time planned_at_ = 0;
 };
 
 /// The same without memory: always a whole pass.

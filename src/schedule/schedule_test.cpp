@@ -57,6 +57,71 @@ TEST(Schedule, AJobBesideTheReservationStarts) {
   EXPECT_EQ(c.shown(small), "RUNNING+CONFIGURING None") << "it takes nothing the first one needs";
 }
 
+TEST(Schedule, AJobThatWouldBeInTheWayStartsOnOtherNodes) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  // The first one waits for gpu1 and is going to have gpu[1-2]; a small job would choose gpu2.
+  const JobId first = c.submit("-w gpu[1-2] --exclusive -N2 -t 60");
+  const JobId small = c.submit("-n1 --mem=1G -t 600 -x cpu[1-2]");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(first), "PENDING Resources");
+  ASSERT_EQ(c.shown(small), "RUNNING+CONFIGURING None");
+  EXPECT_NE(c.at(small).nodes.front(), "gpu2");
+}
+
+TEST(Schedule, AJobInAnotherPartitionIsNotHeldUp) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId first = c.submit("-w gpu1 --exclusive -t 60");
+  const JobId other = c.submit("-x gpu1 -n1 --mem=1G -t 600 -p ml");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(first), "PENDING Resources");
+  EXPECT_EQ(c.shown(other), "RUNNING+CONFIGURING None");
+}
+
+TEST(Schedule, LaterJobsArePlannedBehindTheFirst) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --exclusive -t 60");
+  c.submit("-w gpu2 --exclusive -t 90");
+  scheduler.run(c.state, c.now);
+  const JobId first = c.submit("-w gpu1 --exclusive -t 60");
+  const JobId second = c.submit("-w gpu2 --exclusive -t 60");
+  const JobId third = c.submit("-w gpu1 --exclusive -t 30");
+  c.now += 5;
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(first).planned_start, kStart + 3600);
+  EXPECT_EQ(c.at(second).planned_start, kStart + 5400);
+  EXPECT_EQ(c.at(second).planned_nodes, "gpu2");
+  EXPECT_EQ(c.at(third).planned_start, kStart + 7200) << "after the first one's limit";
+  const auto gpu = [&](const char* name) { return c.state.find_node(name)->planned; };
+  EXPECT_TRUE(gpu("gpu1"));
+  EXPECT_TRUE(gpu("gpu2"));
+  EXPECT_FALSE(gpu("gpu3"));
+}
+
+TEST(Schedule, CompleteWaitKeepsOthersBackForAWhile) {
+  job::Policy policy;
+  policy.complete_wait = 30;
+  Controller c(policy);
+  Scheduler scheduler;
+  const JobId a = c.submit("-w gpu1 --exclusive -t 60");
+  scheduler.run(c.state, c.now);
+  c.begun(a);
+  c.script_ends(a);
+  const JobId b = c.submit("-w gpu2 --exclusive -t 60");
+  EXPECT_EQ(scheduler.run(c.state, c.now).started, 0U);
+  EXPECT_EQ(c.state.next_deadline(), c.now + 30);
+  c.now += 30;
+  c.state.tick(c.now);
+  EXPECT_EQ(scheduler.run(c.state, c.now).started, 1U);
+  EXPECT_EQ(c.at(b).base, job::Base::running);
+}
+
 TEST(Schedule, ASubmissionLooksAtTheNewJobAlone) {
   Controller c;
   Scheduler scheduler;
