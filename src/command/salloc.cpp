@@ -191,9 +191,7 @@ class Salloc {
   }
 
   [[nodiscard]] std::vector<std::string> command() const {
-    if (!prepared_.parsed.components.back().argv.empty()) {
-      return prepared_.parsed.components.back().argv;
-    }
+    if (!prepared_.first().argv.empty()) return prepared_.first().argv;
     const auto shell = environment_.find("SHELL");
     return {shell != environment_.end() && !shell->second.empty() ? shell->second : "/bin/sh"};
   }

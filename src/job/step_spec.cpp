@@ -146,7 +146,9 @@ std::vector<wire::StepSpec> step_specs(const SpecInput& input) {
         facts, [&](const place::JobFacts& known) { return known.id == part.job->id; });
     if (!again) facts.push_back(part.job->running->facts);
   }
-  const place::JobFacts job = place::join_jobs(facts);
+  place::JobFacts job = place::join_jobs(facts);
+  // A step in a later component alone still belongs to the job that the user knows.
+  if (const Job& first = *input.parts.front().job; first.het) job.id = first.het->leader;
   request::Environment inherited;
   if (!input.own_job) {
     for (const wire::Variable& variable : input.ask->environment()) {

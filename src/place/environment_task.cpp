@@ -69,7 +69,7 @@ void put_cpu_bind(Environment& env, const StepNode& node) {
 
 void put_gpus(Environment& env, const cluster::Cluster& cluster, const StepPlan& step,
               const TaskPlan& task, const StepNode& node) {
-  drop_gpus(env);
+  drop_gpus(env, cluster.nodes[task.node]);
   if (task.gpus.empty()) return;
   const Bits all = node.share.gpus();
   // Without a binding the fence is the step's own, and the positions in it are 0, 1, …

@@ -71,8 +71,12 @@ void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster
   }
 }
 
-void drop_gpus(Environment& env) {
-  for (const char* name : kVisible) env.erase(name);
+void drop_gpus(Environment& env, const cluster::Node& node) {
+  // Nobody looks after GPUs on a node that has none: the batch script's list of another node gets
+  // through there, as recorded (het_batch).
+  if (node.find_gres("gpu") != nullptr) {
+    for (const char* name : kVisible) env.erase(name);
+  }
   for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_SHARDS_ON_NODE",
                            "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
     env.erase(name);

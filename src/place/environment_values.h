@@ -21,7 +21,7 @@ Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& 
 /// CUDA_VISIBLE_DEVICES and its like, and the counts of GPUs and shards held on the node.
 void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
                       const Bits& visible);
-/// Takes away every variable that names GPUs of a step.
-void drop_gpus(Environment& env);
+/// Takes away the variables that name GPUs of a step.
+void drop_gpus(Environment& env, const cluster::Node& node);
 
 }  // namespace berth::place

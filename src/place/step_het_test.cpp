@@ -34,8 +34,9 @@ TEST(HetStep, BothComponentsOfAJob) {
   EXPECT_EQ(env.at("SLURM_TASKS_PER_NODE"), "2,1");
   EXPECT_EQ(env.at("SLURM_MEM_PER_NODE"), "1024");
   EXPECT_EQ(env.at("SLURM_CPUS_ON_NODE"), "2");
-  // Slurm lets the script's value through here; a node without GPUs shows none.
-  EXPECT_FALSE(env.contains("CUDA_VISIBLE_DEVICES"));
+  // The script's value gets through to a node without GPUs, as recorded; counts do not.
+  EXPECT_EQ(env.at("CUDA_VISIBLE_DEVICES"), "0");
+  EXPECT_FALSE(env.contains("SLURM_GPUS_ON_NODE"));
   EXPECT_EQ(task_environment(cluster, job, plan, plan.tasks[0], script).at("CUDA_VISIBLE_DEVICES"),
             "0");
 }

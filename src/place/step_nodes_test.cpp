@@ -173,7 +173,7 @@ TEST(StepNodes, Refusals) {
       {one, "-w gpu2",
        "srun: error: Unable to create step for job 7: Requested node configuration is not "
        "available"},
-      {one, "-c4",
+      {four, "-n1 -c4",
        "srun: error: Unable to create step for job 7: More processors requested than permitted"},
       {one, "-n2 -c2",
        "srun: error: Unable to create step for job 7: More processors requested than permitted"},
@@ -193,6 +193,15 @@ TEST(StepNodes, Refusals) {
     EXPECT_EQ(corpus::lines(plan), row.lines) << row.srun;
     EXPECT_EQ(plan.error.exit_code, 1) << row.srun;
   }
+}
+
+TEST(StepNodes, TaskWiderThanAnyNodeWaitsWhenMemoryIsAsked) {
+  const cluster::Cluster cluster = corpus::make();
+  Job one(cluster, "-N1 -n2 --mem=1G -w gpu1", equal_nodes(1, Bits::of({0, 8}), {}, 1024));
+  const StepPlan plan = one.plan("-c4");
+  EXPECT_EQ(plan.verdict, StepVerdict::waits);
+  EXPECT_NE(plan.waits_for.find("never"), std::string::npos) << plan.waits_for;
+  EXPECT_EQ(one.plan("-c4 -I").verdict, StepVerdict::refused);
 }
 
 TEST(StepNodes, ThreadsBeyondTheJobs) {

@@ -40,7 +40,10 @@ class StepPlacer {
     }
     // "Never" is what an empty job could not do either.
     const auto ever = attempt({});
-    if (!ever) return refuse(plan, ever.error().code);
+    if (!ever) {
+      if (ever.error().code == Code::too_many_cpus && tasks_too_wide()) return wait_for_ever(plan);
+      return refuse(plan, ever.error().code);
+    }
     const auto now = running_.empty() ? ever : attempt(running_);
     if (!now) return wait(plan);
     describe(plan);
@@ -141,6 +144,29 @@ class StepPlacer {
     plan.waits_for = std::move(why.text);
     plan.waits_for_steps = std::move(why.steps);
     plan.verdict = StepVerdict::waits;
+    if (ask_.immediate) refuse(plan, step_error(job_, Code::nodes_busy, plan.waits_for));
+    return rotation_;
+  }
+
+  /// Whether too few nodes of the job hold the CPUs of a single task. A step that also asks for
+  /// memory or devices is then not refused but waits, as recorded (step_too_big).
+  [[nodiscard]] bool tasks_too_wide() const {
+    if (ask_.overcommit || (!ask_.memory && ask_.gres.empty())) return false;
+    const auto wide_enough = std::ranges::count_if(job_.allocation.nodes, [&](const auto& share) {
+      return share.usable_cpus >= ask_.task_cpus();
+    });
+    return static_cast<std::uint64_t>(wide_enough) < std::max(ask_.min_nodes, 1U);
+  }
+
+  std::size_t wait_for_ever(StepPlan& plan) {
+    std::uint32_t most = 0;
+    for (const auto& share : job_.allocation.nodes) most = std::max(most, share.usable_cpus);
+    describe(plan);
+    plan.verdict = StepVerdict::waits;
+    plan.waits_for = fmt::format(
+        "{} CPUs for a task on each of {} nodes, but the job has at most {} CPUs on a node: this "
+        "step can never start; end it and ask for fewer CPUs a task, or for a larger job",
+        ask_.task_cpus(), std::max(ask_.min_nodes, 1U), most);
     if (ask_.immediate) refuse(plan, step_error(job_, Code::nodes_busy, plan.waits_for));
     return rotation_;
   }

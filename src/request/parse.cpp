@@ -153,6 +153,13 @@ class Parser {
   void share_programs(std::vector<WordComponent>& lines) const {
     if (command_ != Command::srun) {
       if (lines.size() > 1) lines.front().argv = std::move(lines.back().argv);
+      // --wrap is a script too, and the first component has it.
+      for (std::size_t i = 1; i < lines.size(); ++i) {
+        const auto at = std::ranges::find(lines[i].options, Opt::wrap, &Occurrence::opt);
+        if (at == lines[i].options.end()) continue;
+        lines.front().options.push_back(std::move(*at));
+        lines[i].options.erase(at);
+      }
       return;
     }
     for (std::size_t i = lines.size(); i-- > 1;) {

@@ -416,6 +416,10 @@ TEST(Het, CommandLines) {
   ASSERT_TRUE(batch);
   ASSERT_EQ(batch->components.size(), 2u);
   EXPECT_THAT(batch->components[0].argv, ElementsAre("job.sh", ":", "y"));
+  const Result<Parsed> wrapped = parse_line("sbatch -n1 : -n2 --wrap=true");
+  ASSERT_TRUE(wrapped);
+  ASSERT_EQ(wrapped->components.size(), 2u);
+  EXPECT_EQ(wrapped->components[0].wrap, "true");
   EXPECT_EQ(outcome("srun -n1 a : -n2"), "1: srun: fatal: No command given to execute.");
   std::string many = "srun -n1 a";
   for (int i = 0; i < 200; ++i) many += " : -n1 a";
