@@ -47,7 +47,9 @@ void Supervisor::read_client(Client& client) {
 void Supervisor::take_frame(Client& client, const wire::Frame& frame) {
   switch (frame.kind) {
     case wire::Kind::Input:
-      if (const auto m = wire::decode<wire::Input>(frame.payload); m && !client.read_only) {
+      if (auto m = wire::decode<wire::Input>(frame.payload); m && !client.read_only) {
+        // A sattach that has nothing more to say leaves the input to the step's own srun.
+        if (!client.owner) m->set_end(false);
         take_input(*m);
       }
       return;

@@ -127,7 +127,7 @@ class Schedule:
         return found
 
     def supervisors(self):
-        """(pid, directory of the step) of those that live: each holds a file of its step open."""
+        """(pid, record of the step) of those that live: each holds the record of its step open."""
         found = []
         for pid, (name, _, _) in self.processes().items():
             if name != "berth-stepd":
@@ -136,7 +136,7 @@ class Schedule:
                 files = [os.readlink(f) for f in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
             except OSError:
                 continue
-            found += [(pid, os.path.dirname(f)) for f in files if f.startswith(f"{self.dir}/spool/")][:1]
+            found += [(pid, f) for f in files if f.startswith(f"{self.dir}/spool/")][:1]
         return found
 
     # ---- the work --------------------------------------------------------------------------
