@@ -129,6 +129,10 @@ void Supervisor::advance() {
     const bool ended = std::ranges::all_of(
         tasks_, [](const Task& task) { return task.exited && task.epilogs.empty(); });
     if (!ended) return;
+    // A script that is told to end leaves its sruns, which were told too: they have until KillWait
+    // to say how their tasks ended.
+    const bool told = kill_at_ && !killed_ && spec_.step_id() == wire::kBatchStep;
+    if (told && children_left_) return;
     phase_ = Phase::clearing;
     kill_at_.reset();
     limit_at_.reset();
