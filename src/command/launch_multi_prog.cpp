@@ -16,7 +16,7 @@ struct Line {
   std::vector<std::string> words;
 };
 
-/// Words with '…', "…" and backslash as a shell reads them; nothing else is special.
+/// Words with '…' and backslash as a shell reads them; nothing else is special, not even "…".
 std::vector<std::string> split_words(std::string_view text) {
   std::vector<std::string> words;
   bool inside = false;
@@ -37,7 +37,7 @@ std::vector<std::string> split_words(std::string_view text) {
       } else {
         words.back() += c;
       }
-    } else if (c == '\'' || c == '"') {
+    } else if (c == '\'') {
       quote = c;
     } else {
       words.back() += c;
@@ -81,7 +81,30 @@ std::vector<std::string> with_numbers(const std::vector<std::string>& words, std
   return out;
 }
 
+bool has_double_quote(std::string_view line) {
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '\'') quoted = !quoted;
+    if (c == '"' && !quoted) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::string multi_prog_advice(std::string_view content) {
+  std::size_t number = 0;
+  for (const std::string_view line : text::split(content, '\n')) {
+    ++number;
+    if (line.starts_with('#') || !has_double_quote(line)) continue;
+    return fmt::format(
+        "line {} of the --multi-prog file has double quotes, which do not keep words together "
+        "there; "
+        "single quotes do",
+        number);
+  }
+  return {};
+}
 
 std::vector<std::vector<std::string>> multi_prog_commands(std::string_view content,
                                                           std::uint32_t ntasks) {
@@ -113,9 +136,8 @@ std::vector<std::vector<std::string>> multi_prog_commands(std::string_view conte
   }
   for (const Line& line : lines) {
     if (!line.rest) continue;
-    std::size_t offset = 0;
     for (std::uint32_t rank = 0; rank < ntasks; ++rank) {
-      if (commands[rank].empty()) commands[rank] = with_numbers(line.words, rank, offset++);
+      if (commands[rank].empty()) commands[rank] = with_numbers(line.words, rank, rank);
     }
   }
   return commands;

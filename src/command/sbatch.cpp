@@ -104,8 +104,15 @@ int submit(const Prepared& prepared, const Environment& environment) {
 
   ControllerLink link(environment, std::string(kName));
   const auto reply = submit_job(link, environment, job, prepared.parsed.warnings);
-  if (!reply) return own_exit_code(environment, print_error(reply.error(), kName));
+  if (!reply) {
+    return own_exit_code(
+        environment,
+        print_error(job.test_only() ? test_only_error(reply.error()) : reply.error(), kName));
+  }
   if (job.test_only()) {
+    if (auto starts = check_test_only(*reply); !starts) {
+      return own_exit_code(environment, print_error(starts.error(), kName));
+    }
     print_info(test_only_text(*reply), kName);
     return 0;
   }

@@ -27,8 +27,6 @@ constexpr std::size_t kMaxLoginOutput = std::size_t{4} << 20;
 constexpr auto kLoginPatience = std::chrono::seconds(10);
 constexpr std::string_view kPlainPath =
     "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr std::array kPersonal = {"HOME", "USER", "LOGNAME", "SHELL",
-                                  "PATH", "LANG", "TERM",    "TMPDIR"};
 
 bool always_passes(std::string_view name) {
   return name.starts_with("SLURM_") || name.starts_with("SPANK_");
@@ -237,14 +235,20 @@ Result<JobEnvironment> job_environment(const Environment& mine, const request::R
 }
 
 Environment step_environment(const Environment& mine, const request::Request& request) {
-  const ExportChoice choice = read_export(request.export_env.value_or("ALL"));
-  Environment out = exported(mine, choice);
-  if (!choice.all) {
-    for (const char* name : kPersonal) {
-      if (const auto at = mine.find(name); at != mine.end()) out.insert(*at);
-    }
-  }
-  return out;
+  return exported(mine, read_export(request.export_env.value_or("ALL")));
+}
+
+std::string advice_without_path(const Environment& tasks, const request::Request& request) {
+  if (tasks.contains("PATH") || request.multi_prog || request.argv.empty()) return {};
+  const std::string& program = request.argv.front();
+  if (program.find('/') != std::string::npos) return {};
+  const std::string choice = request.export_env.value_or("ALL");
+  if (choice == "ALL") return {};
+  return fmt::format(
+      "--export={} leaves the tasks without PATH, so '{}' will not be found: give its whole path, "
+      "or "
+      "srun --export=ALL",
+      choice, program);
 }
 
 }  // namespace berth::command

@@ -39,9 +39,12 @@ struct JobEnvironment {
 Result<JobEnvironment> job_environment(const request::Environment& mine,
                                        const request::Request& request);
 
-/// The variables srun's tasks get, before those that srun and the step set. PATH, HOME and their
-/// like stay, for without them nothing can be started (docs/conformance.md).
+/// The variables srun's tasks get, before those that srun and the step set. A choice without ALL
+/// leaves out PATH as well, as recorded (docs/conformance.md).
 request::Environment step_environment(const request::Environment& mine,
                                       const request::Request& request);
+
+/// What to tell who starts a program by its bare name in tasks that have no PATH; "" otherwise.
+std::string advice_without_path(const request::Environment& tasks, const request::Request& request);
 
 }  // namespace berth::command

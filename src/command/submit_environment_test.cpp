@@ -45,12 +45,18 @@ TEST(JobEnvironment, InputVariablesTravelHiddenWithAList) {
   EXPECT_THAT(environment->hidden, ElementsAre("SBATCH_P"));
 }
 
-TEST(StepEnvironment, KeepsWhatProgramsAreFoundBy) {
+TEST(StepEnvironment, AListWithoutAllLeavesOutPathAndSaysSo) {
   request::Request request;
   request.export_env = "FOO=1";
+  request.argv = {"sh"};
   const Environment mine = {{"PATH", "/bin"}, {"FOO", "x"}, {"BAR", "y"}};
-  EXPECT_THAT(step_environment(mine, request),
-              UnorderedElementsAre(Pair("PATH", "/bin"), Pair("FOO", "1")));
+  const Environment tasks = step_environment(mine, request);
+  EXPECT_THAT(tasks, UnorderedElementsAre(Pair("FOO", "1")));
+  EXPECT_THAT(advice_without_path(tasks, request), testing::HasSubstr("--export=FOO=1"));
+  request.argv = {"/bin/sh"};
+  EXPECT_EQ(advice_without_path(tasks, request), "");
+  request.argv = {"sh"};
+  EXPECT_EQ(advice_without_path(mine, request), "");
 }
 
 }  // namespace

@@ -139,6 +139,26 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
   }
 }
 
+Error test_only_error(Error error) {
+  if (error.messages.empty()) return error;
+  Message& last = error.messages.back();
+  for (const std::string_view before :
+       {"Batch job submission failed: ", "Unable to allocate resources: "}) {
+    if (!last.text.starts_with(before)) continue;
+    last = {Severity::bare, "allocation failure: " + last.text.substr(before.size())};
+    break;
+  }
+  return error;
+}
+
+Result<void> check_test_only(const wire::SubmitReply& reply) {
+  if (reply.start_time() != 0) return {};
+  Error error = fail(Code::partition_config, "", "as things are it would wait for ever").error();
+  error.messages = {
+      {Severity::bare, fmt::format("allocation failure: {}", slurm_text(Code::partition_config))}};
+  return std::unexpected(std::move(error));
+}
+
 std::string test_only_text(const wire::SubmitReply& reply) {
   const std::time_t start = reply.start_time();
   std::tm local{};

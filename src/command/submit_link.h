@@ -73,5 +73,9 @@ Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Enviro
 /// "sbatch: Job 12 to start at 2026-11-15T08:24:47 a using 2 processors on nodes gpu[1-2] in
 /// partition debug", without the command's name.
 std::string test_only_text(const wire::SubmitReply& reply);
+/// A refusal as --test-only words it: "allocation failure: …".
+Error test_only_error(Error error);
+/// Refused likewise when no time can be named at which it would start.
+Result<void> check_test_only(const wire::SubmitReply& reply);
 
 }  // namespace berth::command

@@ -8,6 +8,8 @@ namespace berth::text {
 namespace {
 
 constexpr std::size_t kMaxWidth = 10;
+/// What Slurm puts for %a where there is no array (recorded; lint rule B704 warns of it).
+constexpr std::string_view kNoIndex = "4294967294";
 constexpr std::size_t kMaxPath = 4096;  // longer names are no file names; expansion stops there
 
 bool digit(char c) {
@@ -21,7 +23,7 @@ struct Field {
 };
 
 Field field(char letter, const PatternValues& v) {
-  const std::string index = v.array_index.value_or("0");
+  const std::string index = v.array_index.value_or(std::string(kNoIndex));
   switch (letter) {
     case '%':
       return {"%"};
