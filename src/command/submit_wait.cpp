@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 
 /// How long the owner of a job looks for a controller that went away.
 constexpr auto kReturnPatience = seconds(90);
+constexpr auto kAnswerPatience = seconds(5);
 /// A job that starts sooner never was in the queue, to the eye.
 constexpr auto kSilence = milliseconds(300);
 
@@ -38,7 +39,9 @@ class Waiting {
                                       pollfd{link_.fd(), link_.events(), 0}};
       ::poll(polled.data(), polled.size(), timeout());
       while (const auto signal = signals_.take()) {
-        if (*signal != SIGCONT && *signal != SIGWINCH && *signal != SIGCHLD) return revoked();
+        if (*signal == SIGCONT || *signal == SIGWINCH || *signal == SIGCHLD) continue;
+        give_up();
+        return revoked();
       }
       if (link_.connected()) {
         link_.flush();
@@ -49,6 +52,22 @@ class Waiting {
   }
 
  private:
+  /// The job is not wanted any more: the controller is told, or it would stay for a while.
+  void give_up() {
+    wire::CancelJobs ask;
+    ask.add_jobs()->set_id(wait_.job_id);
+    link_.send(ask);
+    const Moment until = steady_clock::now() + kAnswerPatience;
+    while (link_.connected() && steady_clock::now() < until) {
+      while (auto frame = link_.next()) {
+        if (frame->kind == wire::Kind::Results || frame->kind == wire::Kind::Done) return;
+      }
+      pollfd polled{link_.fd(), link_.events(), 0};
+      ::poll(&polled, 1, 100);
+      link_.flush();
+    }
+  }
+
   Result<std::optional<wire::JobGrant>> take(const wire::Frame& frame) {
     switch (frame.kind) {
       case wire::Kind::JobGrant: {
@@ -118,15 +137,20 @@ class Waiting {
     return std::unexpected(std::move(error));
   }
 
-  static std::unexpected<Error> busy() {
-    return fail(Code::nodes_busy,
-                fmt::format("Unable to allocate resources: {}", slurm_text(Code::nodes_busy)),
+  /// In salloc its own wait runs out, and it says so in its own words.
+  [[nodiscard]] std::unexpected<Error> busy() const {
+    const std::string_view why =
+        wait_.program == "salloc" ? "Connection timed out" : slurm_text(Code::nodes_busy);
+    return fail(Code::nodes_busy, fmt::format("Unable to allocate resources: {}", why),
                 "--immediate gives up when the job cannot start at once; leave it out to wait");
   }
 
   std::optional<Error> late() {
     if (steady_clock::now() - began_ >= kSilence) tell_queued();
-    if (wait_.immediate && steady_clock::now() - began_ > *wait_.immediate) return busy().error();
+    if (wait_.immediate && steady_clock::now() - began_ > *wait_.immediate) {
+      give_up();
+      return busy().error();
+    }
     if (!link_.connected() && link_.away() > kReturnPatience) return lost_controller();
     return std::nullopt;
   }

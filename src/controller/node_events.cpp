@@ -200,11 +200,7 @@ void Engine::peer_left(Turn& turn, Peer peer) {
   for (const job::JobId id : left.jobs) {
     const job::Job* job = state_->find(id);
     if (job == nullptr || job::ended(job->base)) continue;
-    if (job->pending()) {
-      state_->owner_gone(id, turn.now);
-    } else {
-      owners_.await_owner(id, turn.moment + kOwnerGrace);
-    }
+    owners_.await_owner(id, turn.moment + (job->pending() ? kWaitingGrace : kOwnerGrace));
   }
 }
 

@@ -23,6 +23,8 @@ using StepName = std::pair<job::JobId, std::uint32_t>;
 
 /// A connection that broke may come back within this.
 inline constexpr std::chrono::seconds kOwnerGrace{2};
+/// The same for a job that waits: it holds nothing, and stays for a while as recorded (tasks_N9).
+inline constexpr std::chrono::seconds kWaitingGrace{5};
 /// After a restart of the controller its clients have this long to find it again.
 inline constexpr std::chrono::seconds kRestartGrace{60};
 
