@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "text/duration.h"
@@ -155,8 +156,10 @@ std::string job_text(const wire::JobInfo& job, const Style& style) {
   out.line(fmt::format("Priority={} Nice={} Account={} QOS={}{}", job.priority(), job.nice(),
                        or_null(job.account()), or_null(job.qos()),
                        job.wckey().empty() ? "" : " WCKey=" + job.wckey()));
-  out.line(fmt::format("JobState={} Reason={}{} Dependency={}", state_word(job),
-                       job.reason().empty() ? "None" : job.reason(),
+  // One word, so that the line can be taken apart at blanks.
+  std::string reason = job.reason().empty() ? "None" : job.reason();
+  std::ranges::replace(reason, ' ', '_');
+  out.line(fmt::format("JobState={} Reason={}{} Dependency={}", state_word(job), reason,
                        job.failed_node().empty() ? "" : " FailedNode=" + job.failed_node(),
                        or_null(job.dependency())));
   out.line(fmt::format("Requeue={} Restarts={} BatchFlag={} Reboot={} ExitCode={}",
@@ -214,8 +217,10 @@ std::string step_text(const wire::StepInfo& step, const Style& style) {
                                                          : std::nullopt)));
   out.line(fmt::format("State={} Partition={} NodeList={}", step.state(), or_null(step.partition()),
                        or_null(step.nodes())));
-  out.line(fmt::format("Nodes={} CPUs={} Tasks={} Name={} Network=(null)", step.node_count(),
-                       step.cpus(), step.tasks(), or_null(step.name())));
+  // A script takes nothing from the steps of its job: recorded as no CPUs.
+  const std::uint32_t cpus = step.step_id() == wire::kBatchStep ? 0 : step.cpus();
+  out.line(fmt::format("Nodes={} CPUs={} Tasks={} Name={} Network=(null)", step.node_count(), cpus,
+                       step.tasks(), or_null(step.name())));
   out.line(fmt::format("TRES={}", or_null(step.tres())));
   out.line("ResvPorts=(null)");
   out.line("CPUFreqReq=Default");

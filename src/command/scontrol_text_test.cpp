@@ -145,7 +145,10 @@ TEST(ScontrolText, PendingArrayAndComponent) {
   job.set_node_count(9);
   job.set_max_nodes(9);
   job.set_exit_status(9);
+  job.set_reason("ReqNodeNotAvail, UnavailableNodes:gpu1");
   std::string text = job_text(job, {});
+  EXPECT_NE(text.find("JobState=PENDING Reason=ReqNodeNotAvail,_UnavailableNodes:gpu1 Dep"),
+            std::string::npos);
   EXPECT_TRUE(text.starts_with(
       "JobId=20 ArrayJobId=20 ArrayTaskId=1,4%2 ArrayTaskThrottle=2 JobName=arr\n"));
   EXPECT_NE(text.find("NumNodes=9-9 NumCPUs=0 NumTasks=N/A CPUs/Task=1 "), std::string::npos);
@@ -283,6 +286,7 @@ TEST(ScontrolText, BatchStep) {
   step.set_node_count(1);
   step.set_tasks(1);
   step.set_name("batch");
+  step.set_cpus(4);
   EXPECT_EQ(step_text(step, {}),
             R"(StepId=20778.batch UserId=1001 StartTime=2026-11-15T08:24:48 TimeLimit=UNLIMITED
    State=RUNNING Partition=debug NodeList=gpu1

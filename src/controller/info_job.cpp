@@ -191,7 +191,9 @@ void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
   out.set_contiguous(request.contiguous);
   out.set_req_nodes(text::compress_hostlist(request.nodelist));
   out.set_exc_nodes(text::compress_hostlist(request.exclude));
-  if (request.nodes) out.set_max_nodes(request.nodes->max);
+  if (request.nodes) {
+    out.set_max_nodes(std::min(request.nodes->max, request.ntasks.value_or(request.nodes->max)));
+  }
   out.set_core_spec(number_of(job.what->text(Opt::core_spec)));
   out.set_segment_size(number_of(job.what->text(Opt::segment)));
   out.set_switches(number_of(text::split(job.what->text(Opt::switches), '@').front()));
@@ -260,14 +262,15 @@ void put_detail(wire::JobInfo& out, const InfoSite& site, const job::Job& job) {
   out.set_gres_detail(gres_total_words(site.cluster, job.allocation));
 }
 
-void put_size(wire::JobInfo& out, const InfoSite& site, const job::Job& job,
-              const AskedSize& size) {
+void put_size(wire::JobInfo& out, const InfoSite& site, const job::Job& job, const AskedSize& size,
+              const cluster::Partition* partition) {
   out.set_req_tres(tres_words(counts_of(size), site.tracked));
   const bool had_nodes =
       job.start_time != 0 && !job.allocation.nodes.empty() && job.base != job::Base::pending;
   if (!had_nodes) {
-    out.set_node_count(size.nodes);
-    out.set_cpus(static_cast<std::uint32_t>(size.cpus));
+    out.set_node_count(job.reason == "BadConstraints" ? nodes_tried(size) : size.nodes);
+    out.set_cpus(
+        static_cast<std::uint32_t>(cpus_tried(site.cluster, job.what->request, partition, size)));
     // A job that ended without ever starting shows a count of tasks only when one was asked for.
     const bool shown = job.base == job::Base::pending || size.tasks_given;
     if (shown) out.set_tasks(size.tasks);
@@ -297,7 +300,7 @@ wire::JobInfo job_info(const InfoSite& site, const job::Job& job, job::Time /*no
   out.set_partition(job.partition);
   put_times(out, job, partition);
   put_request(out, job, size, partition);
-  put_size(out, site, job, size);
+  put_size(out, site, job, size, partition);
   out.set_sched_nodes(job.base == job::Base::pending ? job.planned_nodes : "");
   put_program(out, job, out.user());
   return out;

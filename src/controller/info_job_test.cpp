@@ -177,6 +177,32 @@ TEST(JobInfo, ShowsWhatWaitsAndWhatNeverStarted) {
   EXPECT_EQ(job.state(), "CANCELLED");
   EXPECT_EQ(job.tasks(), 0U);  // N/A
   EXPECT_EQ(job.node_count(), 1U);
+
+  // More nodes than tasks are not taken.
+  const job::JobId few = c.submit("-H -n3 -N5 --mem=1G");
+  job = job_info(site, c.at(few), c.now);
+  EXPECT_EQ(job.node_count(), 3U);
+  EXPECT_EQ(job.max_nodes(), 3U);
+
+  // Three GPUs are near two sockets: the search is for a core of each.
+  const job::JobId near = c.submit("-H -w gpu1 --gres=gpu:3 --gres-flags=enforce-binding");
+  job = job_info(site, c.at(near), c.now);
+  EXPECT_EQ(job.cpus(), 2U);
+  EXPECT_EQ(job.req_tres(), "cpu=1,mem=64G,node=1,billing=1");
+}
+
+TEST(JobInfo, ARefusedJobShowsTheNodesItsTasksWouldTake) {
+  job::testing::Controller c;
+  Users users;
+  const InfoSite site{c.state.cluster(), kNothingTracked, users};
+  const auto refused =
+      c.state.submit(job::testing::submission("-n4 -N2 --ntasks-per-node=1", "srun"), 1,
+                     job::testing::kAlice, c.now);
+  ASSERT_FALSE(refused.has_value());
+  const wire::JobInfo job = job_info(site, c.state.jobs().begin()->second, c.now);
+  EXPECT_EQ(job.reason(), "BadConstraints");
+  EXPECT_EQ(job.node_count(), 4U);
+  EXPECT_EQ(job.req_tres(), "cpu=4,mem=128G,node=2,billing=4");
 }
 
 }  // namespace

@@ -37,7 +37,47 @@ std::uint64_t gpus_of(const request::Counts& counts, const AskedSize& size) {
                             counts.sockets_per_node.value_or(1) * size.nodes);
 }
 
+/// The fewest sockets of a node that have so many GPUs near them; 0 when it has not so many.
+std::uint32_t sockets_with(const cluster::Node& node, std::uint64_t gpus) {
+  const cluster::Gres* gres = node.find_gres("gpu");
+  if (gres == nullptr || gres->devices.size() < gpus) return 0;
+  std::vector<std::uint64_t> near(node.sockets);
+  for (const cluster::Device& device : gres->devices) {
+    const std::size_t socket = device.sockets.next();
+    if (socket < near.size()) ++near[socket];
+  }
+  std::ranges::sort(near, std::ranges::greater{});
+  std::uint32_t sockets = 0;
+  for (std::uint64_t held = 0; held < gpus && sockets < near.size(); ++sockets) {
+    held += near[sockets];
+  }
+  return sockets;
+}
+
 }  // namespace
+
+std::uint64_t cpus_tried(const cluster::Cluster& cluster, const request::Request& request,
+                         const cluster::Partition* partition, const AskedSize& size) {
+  const std::uint64_t gpus = request::total_of(size.counts.per_node, "gpu");
+  if (!request.gres_flags.enforce_binding || gpus == 0 || partition == nullptr) return size.cpus;
+  std::uint32_t fewest = 0;
+  for (const cluster::NodeIndex index : partition->nodes) {
+    const cluster::Node& node = cluster.nodes[index];
+    if (!request.nodelist.empty() &&
+        std::ranges::find(request.nodelist, node.name) == request.nodelist.end()) {
+      continue;
+    }
+    const std::uint32_t sockets = sockets_with(node, gpus);
+    if (sockets > 0 && (fewest == 0 || sockets < fewest)) fewest = sockets;
+  }
+  return std::max<std::uint64_t>(size.cpus, std::uint64_t{fewest} * size.nodes);
+}
+
+std::uint32_t nodes_tried(const AskedSize& size) {
+  const std::uint32_t on_each = size.counts.ntasks_per_node.value_or(0);
+  if (on_each == 0 || !size.tasks_given) return size.nodes;
+  return std::max(size.nodes, size.tasks / on_each + (size.tasks % on_each != 0 ? 1 : 0));
+}
 
 AskedSize asked_size(const cluster::Cluster& cluster, const request::Request& request,
                      const cluster::Partition* partition) {

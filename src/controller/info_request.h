@@ -26,6 +26,13 @@ struct AskedSize {
 AskedSize asked_size(const cluster::Cluster& cluster, const request::Request& request,
                      const cluster::Partition* partition);
 
+/// NumCPUs of a job that has no nodes: what the search for nodes tries, which under
+/// --gres-flags=enforce-binding is a core near each of the GPUs.
+std::uint64_t cpus_tried(const cluster::Cluster& cluster, const request::Request& request,
+                         const cluster::Partition* partition, const AskedSize& size);
+/// NumNodes of a job that was refused: enough for --ntasks-per-node, whatever -N said.
+std::uint32_t nodes_tried(const AskedSize& size);
+
 /// ReqTRES.
 TresCounts counts_of(const AskedSize& size);
 

@@ -282,6 +282,9 @@ JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partitio
     return plan;
   }
   plan.verdict = Verdict::later;
+  if (std::string down = unavailable_reason(cluster, request); !down.empty()) {
+    plan.pending_reason = std::move(down);
+  }
   if (detail == Detail::full) explain_wait(plan, cluster, usage, partition, request, ask, features);
   return plan;
 }

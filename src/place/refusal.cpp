@@ -7,6 +7,7 @@
 
 #include "place/examine.h"
 #include "text/duration.h"
+#include "text/hostlist.h"
 #include "text/size.h"
 #include "text/words.h"
 
@@ -358,14 +359,16 @@ void explain_wait(JobPlan& plan, const Cluster& cluster, const Usage& usage,
                   const FeatureAsk& features) {
   plan.reasons =
       gather_reasons(cluster, UsageView(usage, false), partition, request, ask, features, true);
+}
+
+std::string unavailable_reason(const Cluster& cluster, const Request& request) {
   std::vector<std::string> down;
   for (const std::string& name : request.nodelist) {
     const auto index = cluster.find_node(name);
     if (index && !cluster.nodes[*index].usable) down.push_back(name);
   }
-  if (!down.empty()) {
-    plan.pending_reason = fmt::format("ReqNodeNotAvail, UnavailableNodes:{}", fmt::join(down, ","));
-  }
+  if (down.empty()) return {};
+  return fmt::format("ReqNodeNotAvail, UnavailableNodes:{}", text::compress_hostlist(down));
 }
 
 std::string hold_hint(const Cluster& cluster, const Partition& partition, const Ask& ask,

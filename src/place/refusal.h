@@ -23,6 +23,9 @@ void explain_wait(JobPlan& plan, const cluster::Cluster& cluster, const cluster:
                   const cluster::Partition& partition, const request::Request& request,
                   const Ask& ask, const FeatureAsk& features);
 
+/// "ReqNodeNotAvail, UnavailableNodes:gpu1" when nodes of --nodelist are down or drained; else "".
+std::string unavailable_reason(const cluster::Cluster& cluster, const request::Request& request);
+
 /// Says why shares that fit a node but no single GPU never start.
 void explain_shares(JobPlan& plan, const cluster::Cluster& cluster,
                     const cluster::Partition& partition, const Ask& ask);

@@ -45,6 +45,21 @@ TEST(Schedule, BackfillNeverDelaysTheFirst) {
   EXPECT_EQ(c.shown(elsewhere), "RUNNING+CONFIGURING None");
 }
 
+TEST(Schedule, WhoWantsANodeThatIsAwayKeepsNobodyBack) {
+  Controller c;
+  Scheduler scheduler;
+  job::NodeChange drain;
+  drain.state = "DRAIN";
+  drain.reason = "fan";
+  drain.caller = job::testing::kRoot;
+  ASSERT_TRUE(c.state.change_node("gpu1", drain, c.now));
+  const JobId waits = c.submit("-w gpu[1-2] -N2 --exclusive -t 60");
+  const JobId other = c.submit("-w gpu2 --exclusive -t 600");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(waits), "PENDING ReqNodeNotAvail, UnavailableNodes:gpu1");
+  EXPECT_EQ(c.shown(other), "RUNNING+CONFIGURING None");
+}
+
 TEST(Schedule, AJobBesideTheReservationStarts) {
   Controller c;
   Scheduler scheduler;
