@@ -12,6 +12,8 @@
 namespace berth::job {
 namespace {
 
+constexpr Time kResumeSettles = 2;
+
 /// Indices that a name gives one by one; nullopt: the whole job.
 Result<std::optional<Bits>> indices_of(const wire::JobName& name) {
   if (name.has_array_task()) return Bits::of({name.array_task()});
@@ -133,10 +135,15 @@ Result<void> State::cancel(JobId id, const Cancel& how, Time now) {
   job.ended_by = how.caller.uid;
   const bool whole = job.het && job.het->offset == 0;
   const std::string reason = job.running ? "None" : job.reason;
+  // Right after a resume a job is killed outright, without a word in its output: recorded so.
+  const bool just_resumed = job.base == Base::running && job.suspend_time != 0 &&
+                            now - job.suspend_time <= kResumeSettles;
+  const std::string cause = just_resumed ? "" : "SIGNAL";
+  const bool at_once = how.signal.has_value() || just_resumed;
   if (whole) {
-    m.end_whole(job, Base::cancelled, reason, "SIGNAL", how.signal.has_value(), now);
+    m.end_whole(job, Base::cancelled, reason, cause, at_once, now);
   } else if (job.running) {
-    m.end(job, Base::cancelled, reason, "SIGNAL", how.signal.has_value(), now);
+    m.end(job, Base::cancelled, reason, cause, at_once, now);
   } else {
     m.end_pending(job, Base::cancelled, now);
   }

@@ -85,6 +85,21 @@ bool by_element(const Dependency& dependency) {
   });
 }
 
+/// Whether what `from` waits for leads to `to`.
+bool leads_to(const State::Memory& m, JobId from, JobId to) {
+  std::set<JobId> seen;
+  std::vector<JobId> next = {from};
+  while (!next.empty()) {
+    const JobId id = next.back();
+    next.pop_back();
+    if (id == to) return true;
+    const auto at = m.dependencies.find(id);
+    if (at == m.dependencies.end() || !seen.insert(id).second) continue;
+    for (const Clause& clause : at->second.clauses) next.push_back(clause.job);
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> State::Memory::set_dependency(Job& job, std::string_view text, bool check, Time now) {
@@ -94,6 +109,16 @@ Result<void> State::Memory::set_dependency(Job& job, std::string_view text, bool
     const bool circle = clause.kind != DependencyKind::singleton &&
                         (clause.job == job.id || clause.job == job.array_id());
     if (check && circle) return pass(job_error(JobFault::bad_dependency));
+    if (check && clause.kind != DependencyKind::singleton && leads_to(*this, clause.job, job.id)) {
+      return fail(Code::dependency_problem, "Circular job dependency");
+    }
+  }
+  // A whole array is shown as 12_*, however it was written.
+  for (Clause& clause : read->clauses) {
+    const Job* target = clause.task || clause.job == 0 ? nullptr : find(clause.job);
+    if (target != nullptr && target->array && target->array_id() == clause.job) {
+      clause.all_tasks = true;
+    }
   }
   drop_dependency(job.id);
   job.dependency.clear();

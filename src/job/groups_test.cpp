@@ -77,6 +77,8 @@ TEST(Het, ComponentsStartAndEndTogether) {
   Controller c;
   const JobId id = c.submit("-n1 --mem=1G : -n2 --mem=1G");
   EXPECT_EQ(c.at(id + 1).shown(), "1+1");
+  EXPECT_EQ(c.at(id).what->job_name, "job.sh");
+  EXPECT_EQ(c.at(id + 1).what->job_name, "job.sh");
   ASSERT_TRUE(c.start(id));
   EXPECT_EQ(c.shown(id + 1), "RUNNING+CONFIGURING None");
   c.begun(id);
@@ -163,6 +165,20 @@ TEST(Dependencies, AnArrayWaitsElementByElementForAftercorr) {
   c.begun(second);
   c.runs_to_the_end(second, 1 << 8);
   EXPECT_EQ(c.shown(b), "PENDING DependencyNeverSatisfied");
+  EXPECT_EQ(c.at(b).dependency, "aftercorr:1_*(failed)");
+}
+
+TEST(Dependencies, ACircleIsRefused) {
+  Controller c;
+  const JobId a = c.submit("-H --mem=1G");
+  const JobId b = c.submit("--mem=1G -d afterok:1");
+  const JobId third = c.submit("--mem=1G -d afterok:2");
+  EXPECT_EQ(third, b + 1);
+  JobChange change;
+  change.dependency = "afterany:3";
+  const auto refused = c.state.change(a, change, kAlice, c.now);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().what(), "Circular job dependency");
 }
 
 TEST(Dependencies, SingletonWaitsForTheOwnersJobsOfThatName) {

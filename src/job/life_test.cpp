@@ -1,8 +1,10 @@
 // The life of jobs: from submission to free resources, and the ways that leave the straight path.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <csignal>
 
+#include "job/first_pass.h"
 #include "job/state_test_fixture.h"
 
 namespace berth::job::testing {
@@ -171,6 +173,46 @@ TEST(Life, SuspendedTimeDoesNotCount) {
   ASSERT_TRUE(c.state.resume(id, kAlice, c.now));
   EXPECT_EQ(c.shown(id), "RUNNING None");
   EXPECT_EQ(c.state.next_deadline(), kStart + 60 + 100);
+}
+
+TEST(Life, CancelledRightAfterAResumeItIsKilledOutright) {
+  Controller c;
+  for (const Time later : {0, 60}) {
+    const JobId id = c.started("--mem=1G");
+    ASSERT_TRUE(c.state.suspend(id, kAlice, c.now));
+    ASSERT_TRUE(c.state.resume(id, kAlice, c.now));
+    c.now += later;
+    c.state.take_effects();
+    ASSERT_TRUE(c.state.cancel(id, {kAlice, {}, false, false, false}, c.now));
+    EXPECT_EQ(c.at(id).end_cause, later == 0 ? "" : "SIGNAL");
+    c.gone(id);
+  }
+}
+
+TEST(Life, TooManyNodesIsOfThePartitionFirstAndOfItsLimitLater) {
+  Controller c;
+  const JobId id = c.submit("-N9 --mem=1G");
+  c.state.set_reason(id, "PartitionNodeLimit", "", c.now);
+  EXPECT_EQ(c.shown(id), "PENDING PartitionConfig");
+  EXPECT_EQ(c.state.next_deadline(), kStart + kFirstPass);
+  c.now += kFirstPass;
+  c.state.tick(c.now);
+  c.state.set_reason(id, "PartitionNodeLimit", "", c.now);
+  EXPECT_EQ(c.shown(id), "PENDING PartitionNodeLimit");
+  EXPECT_EQ(c.state.next_deadline(), std::nullopt);
+}
+
+TEST(Life, WhatIsKnownToBeInVainIsRefused) {
+  Controller c;
+  const auto words = [&](const std::string& line) -> std::string {
+    const auto made = c.state.submit(submission(line), 1, kAlice, c.now);
+    return made ? "" : std::string(made.error().what());
+  };
+  EXPECT_THAT(words("--reservation=foo"), ::testing::EndsWith("Requested reservation is invalid"));
+  EXPECT_THAT(words("--deadline=1970-01-02 --mem=1G"),
+              ::testing::HasSubstr("time limit is invalid"));
+  EXPECT_THAT(words("--time-min=10 -t 5 --mem=1G"), ::testing::HasSubstr("time limit is invalid"));
+  EXPECT_EQ(words("--time-min=5 -t 10 --mem=1G"), "");
 }
 
 TEST(Life, BeginTimeAndDeadline) {

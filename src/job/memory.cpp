@@ -1,4 +1,5 @@
 #include "job/memory.h"
+#include "job/first_pass.h"
 #include "job/launch.h"
 #include "job/record.h"
 #include "wire/step_ids.h"
@@ -179,6 +180,9 @@ void State::Memory::arm(const Job& job) {
     if (job.reason == "BeginTime" && !job.held && !keys.contains(job.id)) at(job.begin_time);
     at(job.deadline);
     at(after_due(job));
+    if (job.reason == "PartitionConfig" && job.last_evaluation < job.submit_time + kFirstPass) {
+      at(job.submit_time + kFirstPass);
+    }
   } else if (job.running && !ended(job.base) && job.base != Base::pending) {
     if (job.base == Base::running) {
       if (const auto limit = job.limit_at()) {

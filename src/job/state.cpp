@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "job/first_pass.h"
 #include "job/memory.h"
 #include "job/record.h"
 
@@ -108,9 +109,14 @@ Wake State::take_wake() {
 void State::set_reason(JobId id, std::string_view reason, std::string text, Time now) {
   Job* job = m_->find(id);
   if (job == nullptr || !job->pending()) return;
+  // Too many nodes is said in two ways: of the partition first, of its limit some seconds later.
+  if (reason == "PartitionNodeLimit" && now < job->submit_time + kFirstPass) {
+    reason = "PartitionConfig";
+  }
   for (Job* part : m_->components_of(*job)) {
     part->last_evaluation = now;
     m_->set_reason(*part, reason, text);
+    if (reason == "PartitionConfig") m_->arm(*part);
   }
 }
 

@@ -98,6 +98,28 @@ std::optional<Error> barred(const State::Memory& m, const Submission& what, cons
   return std::nullopt;
 }
 
+/// What can be known to be in vain: a reservation that does not exist, a deadline before the end.
+std::optional<Error> in_vain(const Submission& what, Time now) {
+  const request::Command command = what.request.command;
+  if (!what.reservation.empty()) {
+    return refusal(command, Code::bad_value, "Requested reservation is invalid",
+                   fmt::format("there is no reservation {}", what.reservation));
+  }
+  const auto limit = what.request.time_limit ? *what.request.time_limit : std::nullopt;
+  if (limit && what.request.time_min && *what.request.time_min > *limit) {
+    return refusal(command, Code::invalid_time_limit, slurm_text(Code::invalid_time_limit),
+                   "--time-min is above --time");
+  }
+  const auto deadline = what.text(Opt::deadline);
+  const Time until = deadline.empty() ? 0 : parse_when(deadline, now).value_or(0);
+  const Time least = Time{what.request.time_min.value_or(limit.value_or(0))} * 60;
+  if (until != 0 && until < now + least) {
+    return refusal(command, Code::invalid_time_limit, slurm_text(Code::invalid_time_limit),
+                   fmt::format("--deadline={} comes before the job can be over", deadline));
+  }
+  return std::nullopt;
+}
+
 /// Builds the records of one submission.
 class Builder {
  public:
@@ -250,6 +272,7 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   const request::Command command = first.request.command;
   for (const auto& part : *parts) {
     if (auto error = barred(m, *part, caller)) return pass(std::move(*error));
+    if (auto error = in_vain(*part, now)) return pass(std::move(*error));
     for (const auto& [name, count] : license_counts(part->licenses)) {
       const auto total = m.policy.licenses.find(name);
       if (total == m.policy.licenses.end() || count > total->second) {
@@ -332,7 +355,10 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
     if (!ask.token().empty() && i == 0) m.tokens.emplace(ask.token(), job.id);
     m.add_to_group(job);
     if (i < plans.size() && plans[i].verdict != place::Verdict::now && !job.held) {
-      job.reason = plans[i].pending_reason.empty() ? "None" : plans[i].pending_reason;
+      const std::string& reason = plans[i].pending_reason;
+      job.reason = reason.empty()                   ? "None"
+                   : reason == "PartitionNodeLimit" ? "PartitionConfig"
+                                                    : reason;
       job.reason_text = plans[i].reasons.nearest_miss;
     }
     if (job.what->request.dependency) {

@@ -69,6 +69,8 @@ void due(State::Memory& m, Job& job, Time now) {
       m.evaluate(job, now);
     } else if (!m.keys.contains(job.id)) {
       m.requeue_place(job, now);
+    } else {
+      m.wake.arrived.push_back(job.id);
     }
   } else if (job.running && !job.flags.completing) {
     running_due(m, job, now);
