@@ -23,15 +23,7 @@ EXCEPTIONS: dict[str, str] = {
     "array_cancel_one": "the elements run before the cancellation comes",
     "backfill_gpu": "the small job is started at once beside the waiting one",
     "dep_aftercorr": "the first array starts at once, so ids are given in another order",
-    "export_foo1": "steps keep PATH",
-    "export_two": "steps keep PATH",
-    "gres_socket0_busy_enforce": "NumCPUs of a job that never ran",
-    "het_batch": "a GPU of another component is not shown",
     "q_squeue_running": "sinfo shows CPUs as taken at once",
-    "q_suspend": "the line about the cancellation is written after a resume too",
-    "step_too_big": "a step that can never fit is refused at once",
-    "tasks_N9": "the job goes with its srun",
-    "tasks_n4_N2_tpn1": "NumNodes of a refused request",
 }
 
 
