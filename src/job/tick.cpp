@@ -70,6 +70,7 @@ void due(State::Memory& m, Job& job, Time now) {
     } else if (!m.keys.contains(job.id)) {
       m.requeue_place(job, now);
     } else {
+      job.last_evaluation = now;  // it is looked at now
       m.wake.arrived.push_back(job.id);
     }
   } else if (job.running && !job.flags.completing) {
