@@ -7,6 +7,8 @@
 #include "controller/change_results.h"
 #include "controller/change_update.h"
 #include "text/duration.h"
+#include "text/hostlist.h"
+#include "text/number.h"
 #include "text/words.h"
 #include "wire/job_names.h"
 
@@ -56,6 +58,35 @@ bool raises(const job::Job& job, const JobUpdate& update, const Caller& caller) 
   return !*wanted || **wanted > *job.time_limit_minutes;
 }
 
+/// NumNodes= and NodeList= of a running job: what it keeps; empty = all. The words are taken out.
+Result<std::vector<std::string>> nodes_kept(const job::Job& job, JobUpdate& update) {
+  constexpr std::string_view kCount = "--nodes=";
+  constexpr std::string_view kList = "--nodelist=";
+  std::vector<std::string> keep;
+  std::vector<std::string> rest;
+  for (std::string& word : update.words) {
+    if (word.starts_with(kList)) {
+      auto names = text::expand_hostlist(std::string_view(word).substr(kList.size()));
+      if (!names || names->empty()) {
+        return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)));
+      }
+      keep = std::move(*names);
+    } else if (word.starts_with(kCount)) {
+      const auto count = text::parse_number(std::string_view(word).substr(kCount.size()), 65536);
+      if (!count || *count == 0 || *count > job.nodes.size()) {
+        return fail(Code::bad_value, "Job is no longer pending execution",
+                    "a running job can only get smaller");
+      }
+      if (keep.empty())
+        keep.assign(job.nodes.begin(), job.nodes.begin() + static_cast<long>(*count));
+    } else {
+      rest.push_back(std::move(word));
+    }
+  }
+  update.words = std::move(rest);
+  return keep;
+}
+
 Result<void> update_record(job::State& state, job::JobId id, const Caller& caller,
                            const wire::Change& ask, bool by_name, const ChangeContext& context,
                            job::Time now) {
@@ -67,6 +98,13 @@ Result<void> update_record(job::State& state, job::JobId id, const Caller& calle
     if (is_key(key.name(), "JobId", 3)) continue;
     if (by_name && text::equal_ignoring_case(key.name(), "JobName")) continue;
     if (auto added = add_job_key(update, key.name(), key.value(), *job, now); !added) return added;
+  }
+  if (job->running && !job->flags.completing) {
+    const auto keep = nodes_kept(*job, update);
+    if (!keep) return pass(keep.error());
+    if (!keep->empty()) {
+      if (auto done = state.shrink(id, *keep, caller, now); !done) return done;
+    }
   }
   if (raises(*job, update, caller)) return pass(job::job_error(job::JobFault::not_yours));
   if (!update.words.empty()) {

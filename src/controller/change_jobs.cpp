@@ -21,7 +21,8 @@ Result<void> requeue(job::State& state, job::JobId id, const Caller& caller,
   // "Incomplete": what has completed is left alone.
   const bool only_incomplete = ask.text().find("incomplete") != std::string::npos;
   if (only_incomplete && job != nullptr && job->base == job::Base::completed) return {};
-  return state.requeue(id, caller, ask.action() == "requeuehold", now);
+  const bool special = ask.text().find("state=s") != std::string::npos;
+  return state.requeue(id, caller, ask.action() == "requeuehold", now, special);
 }
 
 struct Row {
@@ -69,11 +70,6 @@ wire::Results act_on_jobs(job::State& state, const Caller& caller, const wire::A
   if (act == nullptr) {
     return refused(
         fail(Code::unsupported, fmt::format("{} is not an action on jobs", ask.action())).error());
-  }
-  if (ask.text().find("state=s") != std::string::npos && ask.action() == "requeuehold") {
-    return refused(fail(Code::unsupported, "State=SpecialExit is not supported by berth",
-                        "requeuehold without it holds the job just so")
-                       .error());
   }
   wire::Results results;
   const auto apply = [&](const std::vector<job::JobId>& records) {

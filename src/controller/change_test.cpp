@@ -58,9 +58,9 @@ class ChangeTest : public ::testing::Test {
       key.set_name(name);
       key.set_value(value);
     }
-    const ChangeContext context{.setup = setup, .users = users, .fetch = [this](std::uint64_t key) {
-                                  return std::optional<wire::Asked>(c.blobs.at(key));
-                                }};
+    ChangeContext context{.setup = setup, .users = users, .fetch = [this](std::uint64_t key) {
+                            return std::optional<wire::Asked>(c.blobs.at(key));
+                          }};
     const wire::Done done = change(c.state, who, ask, context, c.now);
     if (!done.has_refusal()) return "";
     return done.refusal().lines().empty() ? done.refusal().code() : done.refusal().lines(0).text();

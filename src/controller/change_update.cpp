@@ -21,7 +21,7 @@ std::string selected(const wire::Change& ask, std::string_view key, std::size_t 
 }
 
 wire::Done change(job::State& state, const Caller& caller, const wire::Change& ask,
-                  const ChangeContext& context, job::Time now) {
+                  ChangeContext& context, job::Time now) {
   Result<void> done;
   if (ask.what() == "job" && ask.action() == "update") {
     done = change_job(state, caller, ask, context, now);
@@ -29,10 +29,10 @@ wire::Done change(job::State& state, const Caller& caller, const wire::Change& a
     done = change_step(state, caller, ask, now);
   } else if (ask.what() == "node" && ask.action() == "update") {
     done = change_node(state, caller, ask, now);
-  } else if (ask.what() == "node") {
-    done =
-        fail(Code::unsupported, fmt::format("{} NodeName is not supported by berth", ask.action()),
-             "change the NodeName lines of slurm.conf, then scontrol reconfigure");
+  } else if (ask.what() == "node" && ask.action() == "create") {
+    done = create_nodes(state, caller, ask, context, now);
+  } else if (ask.what() == "node" && ask.action() == "delete") {
+    done = delete_nodes(state, caller, ask, context, now);
   } else if (ask.what() == "partition") {
     done = change_partition(state, caller, ask, context, now);
   } else if (ask.what() == "job" && ask.action() == "delete") {

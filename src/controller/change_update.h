@@ -14,14 +14,15 @@ namespace berth::controller {
 
 /// What a change needs beside the state.
 struct ChangeContext {
-  const Setup& setup;
+  Setup& setup;  // changed by nodes that come and go
   Users& users;
   /// What a job was submitted with, by Job::asked_blob.
   std::function<std::optional<wire::Asked>(std::uint64_t)> fetch;
+  bool nodes_changed = false;  // agents have to hear of it
 };
 
 wire::Done change(job::State& state, const Caller& caller, const wire::Change& ask,
-                  const ChangeContext& context, job::Time now);
+                  ChangeContext& context, job::Time now);
 
 // The parts of it, one for each kind of thing. The keys still hold the one that selects.
 Result<void> change_job(job::State& state, const Caller& caller, const wire::Change& ask,
@@ -30,6 +31,10 @@ Result<void> change_step(job::State& state, const Caller& caller, const wire::Ch
                          job::Time now);
 Result<void> change_node(job::State& state, const Caller& caller, const wire::Change& ask,
                          job::Time now);
+Result<void> create_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
+                          ChangeContext& context, job::Time now);
+Result<void> delete_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
+                          ChangeContext& context, job::Time now);
 Result<void> change_partition(job::State& state, const Caller& caller, const wire::Change& ask,
                               const ChangeContext& context, job::Time now);
 

@@ -159,7 +159,11 @@ void Engine::grant_job(const job::GrantJob& effect) {
   const auto owner = owners_.owner(effect.job);
   const job::Job* job = state_->find(effect.job);
   if (!owner || job == nullptr || !job->running) return;
-  outbox_.push(*owner, job::job_grant(*state_, *job, user_of(*job)));
+  wire::JobGrant grant = job::job_grant(*state_, *job, user_of(*job));
+  if (setup_.keys().launch.contains("use_interactive_step")) {
+    grant.set_interactive_step(setup_.keys().interactive_step_options);
+  }
+  outbox_.push(*owner, grant);
 }
 
 void Engine::tell_waiting(const job::TellWaiting& effect) {
@@ -225,6 +229,8 @@ void Engine::grant_step(job::GrantStep effect, job::Time now) {
   const User user = user_of(*job);
   effect.grant.set_user(user.name);
   effect.grant.set_kill_wait_seconds(setup_.keys().kill_wait_seconds);
+  effect.grant.set_kill_on_bad_exit(setup_.keys().kill_on_bad_exit);
+  effect.grant.set_wait_seconds(setup_.keys().wait_seconds);
   effect.grant.set_srun_prolog(setup_.keys().srun_prolog);
   effect.grant.set_srun_epilog(setup_.keys().srun_epilog);
   effect.grant.clear_tickets();

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "controller/change_conf.h"
+#include "controller/created_nodes.h"
 #include "controller/engine.h"
 #include "wire/refusal.h"
 
@@ -37,6 +38,9 @@ Result<void> Engine::read_store(job::Time now) {
   stored.nodes = std::move(loaded->nodes);
   stored.partitions = std::move(loaded->partitions);
   stored.next_job_id = next_job_id_ = loaded->next_job_id;
+  std::vector<std::string> left_out;
+  setup_ = with_fitting_nodes(std::move(setup_), created_nodes(stored.nodes), left_out);
+  for (const std::string& trouble : left_out) log_.error("{}", trouble);
   cluster::Cluster cluster = setup_.cluster;
   job::Policy policy = setup_.policy;
   for (const std::string& trouble :
@@ -98,6 +102,7 @@ void Engine::note_changes(const store::Batch& batch, const std::vector<job::JobI
   for (const wire::NodeRecord& node : batch.nodes) changed_nodes_.insert(node.name());
   changed_jobs_.insert(forgotten.begin(), forgotten.end());
   for (const job::JobId job : state_->take_changed()) changed_jobs_.insert(job);
+  for (const std::string& node : state_->take_changed_nodes()) changed_nodes_.insert(node);
   if (!batch.partitions.empty()) all_changed_ = true;
 }
 

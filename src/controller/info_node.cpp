@@ -17,6 +17,7 @@ constexpr std::string_view kShownVersion = "26.11.0";
 std::string base_state(const job::NodeState& known, const cluster::Node& node,
                        const cluster::NodeUsage& usage) {
   if (known.down) return "DOWN";
+  if (known.future) return "FUTURE";
   if (!known.registered) return known.unknown_since_start ? "UNKNOWN" : "DOWN";
   if (known.jobs.size() == known.completing.size()) return "IDLE";
   const bool full = usage.closed || (usage.cores | node.reserved_cores).count() >= node.cores();
@@ -29,6 +30,9 @@ void put_state(wire::NodeInfo& out, const job::NodeState& known, const cluster::
   if (!known.completing.empty()) out.add_flags("COMPLETING");
   if (known.drain) out.add_flags("DRAIN");
   if (known.fail) out.add_flags("FAIL");
+  // A node without anything left shows what it has, not what it is going to have.
+  if (known.planned && out.state() != "ALLOCATED") out.add_flags("PLANNED");
+  if (!known.line.empty()) out.add_flags("DYNAMIC_NORM");
   if (known.invalid) out.add_flags("INVALID_REG");
   if (!known.responding) out.add_flags("NOT_RESPONDING");
 }

@@ -5,6 +5,7 @@
 #include "controller/change_conf.h"
 #include "controller/change_jobs.h"
 #include "controller/change_update.h"
+#include "controller/created_nodes.h"
 #include "controller/engine.h"
 #include "controller/info_diagnose.h"
 
@@ -41,13 +42,13 @@ void Engine::cancel_jobs(Turn& turn, const Request& request) {
 void Engine::change(Turn& turn, const Request& request) {
   auto ask = decoded<wire::Change>(request);
   if (!ask) return;
-  const ChangeContext context{.setup = setup_,
-                              .users = users_,
-                              .fetch = [this](std::uint64_t key) -> std::optional<wire::Asked> {
-                                auto asked = store_.asked(key);
-                                if (!asked) return std::nullopt;
-                                return std::move(*asked);
-                              }};
+  ChangeContext context{.setup = setup_,
+                        .users = users_,
+                        .fetch = [this](std::uint64_t key) -> std::optional<wire::Asked> {
+                          auto asked = store_.asked(key);
+                          if (!asked) return std::nullopt;
+                          return std::move(*asked);
+                        }};
   answer_when_stored(turn, request.peer,
                      controller::change(*state_, request.caller, *ask, context, turn.now));
   if (ask->what() == "node" || ask->what() == "partition") {
@@ -55,6 +56,7 @@ void Engine::change(Turn& turn, const Request& request) {
     advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
     adviser_.forget();
   }
+  if (context.nodes_changed) configure_agents(turn);
 }
 
 void Engine::diagnose(Turn& turn, const Request& request) {
@@ -75,6 +77,9 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   auto setup = read_setup(setup_.conf_path, parts_.emulate);
   if (!setup) return pass(std::move(setup.error()));
   for (const std::string& note : setup->notes) log_.info("{}", note);
+  std::vector<std::string> left_out;
+  *setup = with_fitting_nodes(std::move(*setup), created_nodes(*state_), left_out);
+  for (const std::string& trouble : left_out) log_.error("{}", trouble);
   cluster::Cluster cluster = setup->cluster;
   job::Policy policy = setup->policy;
   std::vector<wire::PartitionRecord> records;

@@ -6,6 +6,7 @@
 
 #include "controller/engine.h"
 #include "job/launch.h"
+#include "request/parse.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -233,16 +234,32 @@ void Engine::get_access(Turn& turn, const Request& request) {
 void Engine::get_script(Turn& /*turn*/, const Request& request) {
   auto ask = decoded<wire::GetScript>(request);
   if (!ask) return;
-  const auto job = visible_job(ask->job_id(), request.caller);
-  if (!job) return refuse(request.peer, job.error());
-  if (!(*job)->batch) return refuse(request.peer, job::job_error(job::JobFault::not_batch));
-  auto asked = store_.asked((*job)->asked_blob);
+  // Jobs that left memory have their script in the store.
+  const job::Job* known = state_->find(ask->job_id());
+  std::optional<wire::JobRecord> record;
+  if (known == nullptr) {
+    auto found = store_.job(ask->job_id());
+    if (!found) return refuse(request.peer, found.error());
+    if (!*found) return refuse(request.peer, job::job_error(job::JobFault::no_such_job));
+    record = std::move(*found);
+  }
+  if (!may_touch(request.caller, known != nullptr ? known->uid : record->uid())) {
+    return refuse(request.peer, job::job_error(job::JobFault::not_yours));
+  }
+  auto asked = store_.asked(known != nullptr ? known->asked_blob : record->asked_blob());
   if (!asked) return refuse(request.peer, asked.error());
+  if (asked->command() != "sbatch") {
+    return refuse(request.peer, job::job_error(job::JobFault::not_batch));
+  }
   wire::ScriptReply reply;
   reply.set_script(asked->script());
-  if (reply.script().empty() && (*job)->what->request.wrap) {
-    reply.set_script(fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n",
-                                 *(*job)->what->request.wrap));
+  if (reply.script().empty()) {
+    const std::vector<std::string> words(asked->words().begin(), asked->words().end());
+    const auto parsed = request::parse(request::Command::sbatch, words, "", {});
+    if (parsed && parsed->components.front().wrap) {
+      reply.set_script(fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n",
+                                   *parsed->components.front().wrap));
+    }
   }
   outbox_.answer(request.peer, reply);
 }

@@ -1,6 +1,7 @@
 #include "controller/setup.h"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "controller/users.h"
 #include "site/site.h"
+#include "text/hostlist.h"
 #include "text/words.h"
 
 namespace berth::controller {
@@ -43,6 +45,20 @@ std::vector<std::string> names_in(const conf::Maybe<std::string>& list) {
   return names;
 }
 
+/// Who is in one of the groups: by their own group, or as a member.
+job::PartitionPolicy::Members members_of(const std::vector<std::string>& groups) {
+  job::PartitionPolicy::Members out;
+  for (const std::string& name : groups) {
+    const group* known = ::getgrnam(name.c_str());
+    if (known == nullptr) continue;
+    out.gids.insert(known->gr_gid);
+    for (char** member = known->gr_mem; *member != nullptr; ++member) {
+      if (const passwd* user = ::getpwnam(*member)) out.uids.insert(user->pw_uid);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules) {
@@ -56,6 +72,15 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules) {
   if (rules.disable_root_jobs) policy.disable_root = rules.disable_root_jobs->value;
   policy.allow_accounts = names_in(rules.allow_accounts);
   policy.deny_accounts = names_in(rules.deny_accounts);
+  policy.allow_qos = names_in(rules.allow_qos);
+  policy.deny_qos = names_in(rules.deny_qos);
+  if (rules.require_reservation) policy.require_reservation = rules.require_reservation->value;
+  if (rules.alloc_nodes) {
+    if (auto hosts = text::expand_hostlist(rules.alloc_nodes->value)) {
+      policy.alloc_nodes = std::move(*hosts);
+    }
+  }
+  if (rules.allow_groups) policy.members = members_of(names_in(rules.allow_groups));
   return policy;
 }
 
@@ -103,6 +128,9 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.over_time_minutes =
       keys.over_time_limit_minutes.value_or(std::numeric_limits<std::uint32_t>::max());
   policy.complete_wait = keys.complete_wait_seconds;
+  policy.max_step_count = keys.max_step_count;
+  policy.requeue_exit = keys.requeue_exit;
+  policy.requeue_exit_hold = keys.requeue_exit_hold;
   policy.config_overrides = keys.config_overrides();
   policy.kill_invalid_depend = keys.dependency.contains("kill_invalid_depend") ||
                                keys.scheduler.contains("kill_invalid_depend");
@@ -111,6 +139,9 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.licenses = licenses_in(keys.licenses);
   for (const conf::PartitionLine& line : config.slurm.partitions) {
     policy.partitions[line.name] = partition_policy(line.rules);
+    if (keys.disable_root_jobs && !line.rules.disable_root_jobs) {
+      policy.partitions[line.name].disable_root = true;
+    }
   }
   return policy;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "controller/engine.h"
+#include "request/parse.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -13,18 +14,18 @@ namespace {
 /// the store.
 constexpr std::uint32_t kTokenSeconds = 120;
 
-/// --uid of root: the value of a long option in the words.
-std::optional<std::string> option_value(const wire::Asked& asked, std::string_view name) {
-  const auto& words = asked.words();
-  for (int i = 0; i < words.size(); ++i) {
-    if (words[i] == "--" || !words[i].starts_with("-")) break;
-    if (words[i] == name && i + 1 < words.size()) return words[i + 1];
-    if (words[i].starts_with(name) && words[i].size() > name.size() &&
-        words[i][name.size()] == '=') {
-      return words[i].substr(name.size() + 1);
-    }
-  }
-  return std::nullopt;
+/// --uid and --gid are read like all options; hardly anybody gives them.
+std::optional<request::Request> read_again(const wire::Asked& asked) {
+  const std::vector<std::string> words(asked.words().begin(), asked.words().end());
+  const bool named = std::ranges::any_of(words, [](const std::string& word) {
+    return word.starts_with("--uid") || word.starts_with("--gid");
+  });
+  if (!named || asked.command() != "sbatch") return std::nullopt;
+  request::Surroundings around;
+  around.is_root = true;
+  auto parsed = request::parse(request::Command::sbatch, words, asked.script(), around);
+  if (!parsed) return std::nullopt;  // refused below, with the reason
+  return std::move(parsed->components.front());
 }
 
 std::optional<std::uint32_t> as_number(const std::string& text) {
@@ -39,14 +40,18 @@ std::optional<std::uint32_t> as_number(const std::string& text) {
 Result<Caller> job_owner(const wire::Asked& asked, const Caller& caller, Users& users) {
   Caller owner = caller;
   if (!caller.privileged) return owner;
-  if (const auto name = option_value(asked, "--uid")) {
+  const auto read = read_again(asked);
+  if (!read) return owner;
+  if (const request::Given* given = read->given.find(request::Opt::uid)) {
+    const std::string* name = &given->text;
     auto uid = users.uid_of(*name);
     if (!uid) uid = as_number(*name);
     if (!uid) return fail(Code::bad_value, fmt::format("Invalid user id: {}", *name));
     owner.uid = *uid;
     if (const auto user = users.by_uid(*uid)) owner.gid = user->gid;
   }
-  if (const auto name = option_value(asked, "--gid")) {
+  if (const request::Given* given = read->given.find(request::Opt::gid)) {
+    const std::string* name = &given->text;
     auto gid = users.gid_of(*name);
     if (!gid) gid = as_number(*name);
     if (!gid) return fail(Code::bad_value, fmt::format("Invalid group id: {}", *name));

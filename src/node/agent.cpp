@@ -206,10 +206,33 @@ void Agent::registered(const wire::Registered& message) {
     ++accepted;
   }
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
+  if (nodes_changed()) uplink_.send(registration());
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
   jobs_.repeat();
   gate_.keys_changed();
   check_health();
+}
+
+/// Pretended nodes come and go with slurm.conf and scontrol create. True when some came.
+bool Agent::nodes_changed() {
+  if (!place_.look_again) return false;
+  const auto& lines = here_.config.created_nodes();
+  auto fresh = place_.look_again({lines.begin(), lines.end()});
+  if (!fresh) {
+    log_.error("the nodes cannot be read again: {}", fresh.error().what());
+    return false;
+  }
+  const auto has = [](const std::vector<wire::NodeReport>& nodes, const std::string& name) {
+    return std::ranges::any_of(nodes, [&](const auto& node) { return node.name() == name; });
+  };
+  bool came = false;
+  for (const wire::NodeReport& node : fresh->nodes) {
+    if (has(inventory_.nodes, node.name())) continue;
+    jobs_.adopt(node.name(), steps_.adopt(node.name()));
+    came = true;
+  }
+  inventory_.nodes = std::move(fresh->nodes);
+  return came;
 }
 
 void Agent::check_health() {

@@ -2,6 +2,7 @@
 // node or of many pretended ones.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,6 +33,8 @@ class Agent {
     net::Address tcp_controller;  // when there is no socket in `run`
     net::Address tcp_listen;
     std::uint64_t open_files = 0;
+    /// Of a pretended cluster: its nodes as slurm.conf and scontrol have them now.
+    std::function<Result<Inventory>(const std::vector<std::string>& created)> look_again;
   };
   static Result<std::unique_ptr<Agent>> open(net::Loop& loop, Log& log, Inventory inventory,
                                              Place place);
@@ -45,6 +48,7 @@ class Agent {
   void clear_leftover_cgroups();
   wire::RegisterNodes registration() const;
   void registered(const wire::Registered& message);
+  bool nodes_changed();
   void take(const wire::Frame& frame);
   void signal(const wire::SignalStep& message);
   void end_step(const wire::EndStep& message);

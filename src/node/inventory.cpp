@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <map>
 
+#include "conf/slurm_lines.h"
 #include "site/site.h"
 #include "text/hostlist.h"
+#include "text/words.h"
 
 namespace berth::node {
 namespace {
@@ -72,9 +74,28 @@ wire::NodeReport pretended_report(const cluster::Node& node, const device::Machi
   return report;
 }
 
+/// "NodeName=n1 CPUs=4 …" as the controller keeps it; it has been read there before.
+std::optional<conf::NodeLine> created_line(const std::string& text) {
+  conf::NodeLine line;
+  conf::Complaints complaints;
+  for (const std::string_view word : text::split(text, ' ')) {
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos) continue;
+    const conf::Pair pair{
+        std::string(word.substr(0, equals)), std::string(word.substr(equals + 1)), {"scontrol", 0}};
+    if (text::equal_ignoring_case(pair.key, "NodeName")) {
+      line.names = {pair.value};
+    } else {
+      conf::apply_node_pair(pair, line, complaints);
+    }
+  }
+  if (line.names.empty() || complaints.failed()) return std::nullopt;
+  return line;
+}
+
 }  // namespace
 
-Result<Inventory> take_inventory(const Options& options) {
+Result<Inventory> take_inventory(const Options& options, const std::vector<std::string>& created) {
   const ConfSource source{std::filesystem::path(options.conf)};
   auto config = conf::read_config(source);
   if (!config) return pass(std::move(config.error()));
@@ -86,6 +107,11 @@ Result<Inventory> take_inventory(const Options& options) {
     inventory.nodes.push_back(real_report(inventory.machine, name));
     return inventory;
   }
+  for (const std::string& text : created) {
+    if (auto line = created_line(text); line && options.nodes.empty()) {
+      config->slurm.nodes.push_back(std::move(*line));
+    }
+  }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
   std::vector<std::string> wanted;
@@ -96,6 +122,7 @@ Result<Inventory> take_inventory(const Options& options) {
   }
   for (const cluster::Node& node : site->cluster.nodes) {
     if (!wanted.empty() && std::ranges::find(wanted, node.name) == wanted.end()) continue;
+    if (node.state_reason.starts_with("FUTURE")) continue;  // there is no such machine yet
     inventory.nodes.push_back(pretended_report(node, inventory.machine));
     std::erase(wanted, node.name);
   }

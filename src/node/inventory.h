@@ -18,7 +18,9 @@ struct Inventory {
   conf::DaemonKeys keys;
 };
 
-/// --emulate: the nodes of slurm.conf. Else: this machine.
-Result<Inventory> take_inventory(const Options& options);
+/// --emulate: the nodes of slurm.conf, and those that scontrol created (their NodeName lines).
+/// Else: this machine.
+Result<Inventory> take_inventory(const Options& options,
+                                 const std::vector<std::string>& created = {});
 
 }  // namespace berth::node

@@ -83,6 +83,11 @@ Result<void> run_agent(const Options& given) {
                                              static_cast<std::uint16_t>(keys.controller_port));
     place.tcp_listen = net::Address::tcp("", static_cast<std::uint16_t>(keys.node_port));
   }
+  if (options.emulate) {
+    place.look_again = [options](const std::vector<std::string>& created) {
+      return take_inventory(options, created);
+    };
+  }
   std::error_code ignored;
   std::filesystem::create_directories(place.spool, ignored);
   place.spool = std::filesystem::canonical(place.spool, ignored).string();

@@ -1,0 +1,110 @@
+// What created_nodes.h promises.
+#include "controller/created_nodes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "conf/slurm_lines.h"
+#include "site/site.h"
+#include "text/hostlist.h"
+#include "text/words.h"
+
+namespace berth::controller {
+namespace {
+
+/// Lines of slurm.conf never have this file.
+constexpr std::string_view kOrigin = "scontrol";
+
+/// Text is as conf/lines reads it: words without blanks in them.
+Result<conf::NodeLine> read_line(const CreatedNode& node) {
+  conf::NodeLine line;
+  line.at = {std::string(kOrigin), 0};
+  conf::Complaints complaints;
+  for (const std::string_view word : text::split(node.line, ' ')) {
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos) continue;
+    const conf::Pair pair{std::string(word.substr(0, equals)),
+                          std::string(word.substr(equals + 1)),
+                          {std::string(kOrigin), 0}};
+    if (text::equal_ignoring_case(pair.key, "NodeName")) continue;
+    conf::apply_node_pair(pair, line, complaints);
+  }
+  if (complaints.failed()) return std::unexpected(complaints.as_error());
+  for (const conf::UnusedKeys& unused : complaints.unused_keys()) {
+    return fail(Code::unsupported, fmt::format("{} of a node is not supported by berth",
+                                               unused.keys.empty() ? "" : unused.keys.front()));
+  }
+  line.names = {node.name};
+  return line;
+}
+
+bool is_known(const conf::SlurmConf& conf, const std::string& name) {
+  return std::ranges::any_of(conf.nodes, [&](const conf::NodeLine& line) {
+    return std::ranges::find(line.names, name) != line.names.end();
+  });
+}
+
+}  // namespace
+
+std::vector<CreatedNode> created_nodes(const job::State& state) {
+  std::vector<CreatedNode> out;
+  for (cluster::NodeIndex i = 0; i < state.cluster().nodes.size(); ++i) {
+    const job::NodeState& node = state.node(i);
+    if (!node.line.empty()) out.push_back({state.cluster().nodes[i].name, node.line});
+  }
+  return out;
+}
+
+std::vector<CreatedNode> created_nodes(const std::vector<wire::NodeRecord>& records) {
+  std::vector<CreatedNode> out;
+  for (const wire::NodeRecord& record : records) {
+    if (!record.line().empty()) out.push_back({record.name(), record.line()});
+  }
+  return out;
+}
+
+Result<Setup> with_nodes(Setup setup, const std::vector<CreatedNode>& nodes) {
+  conf::SlurmConf& conf = setup.config.slurm;
+  std::erase_if(conf.nodes, [](const conf::NodeLine& line) { return line.at.file == kOrigin; });
+  setup.node_config.clear_created_nodes();
+  for (const CreatedNode& node : nodes) {
+    if (is_known(conf, node.name)) {
+      return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
+                  fmt::format("{} is there already", node.name));
+    }
+    auto line = read_line(node);
+    if (!line) return pass(std::move(line.error()));
+    conf.nodes.push_back(std::move(*line));
+    setup.node_config.add_created_nodes(node.line);
+  }
+  auto site = site::from_config(setup.config);
+  if (!site) return pass(std::move(site.error()));
+  setup.cluster = std::move(site->cluster);
+  return setup;
+}
+
+Setup with_fitting_nodes(Setup setup, const std::vector<CreatedNode>& nodes,
+                         std::vector<std::string>& troubles) {
+  const bool had_some = setup.node_config.created_nodes_size() > 0;
+  if (nodes.empty() && !had_some) return setup;
+  if (auto all = with_nodes(setup, nodes)) return std::move(*all);
+  std::vector<CreatedNode> fitting;
+  Setup out = setup;
+  for (const CreatedNode& node : nodes) {
+    fitting.push_back(node);
+    auto tried = with_nodes(setup, fitting);
+    if (tried) {
+      out = std::move(*tried);
+      continue;
+    }
+    const std::string& why = tried.error().hint;
+    troubles.push_back(fmt::format("node {}, made by scontrol, is left out: {}", node.name,
+                                   why.empty() ? tried.error().what() : why));
+    fitting.pop_back();
+  }
+  return out;
+}
+
+}  // namespace berth::controller
