@@ -89,6 +89,36 @@ TEST_F(AgentTest, TicketsThatAreNotGood) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
 }
 
+TEST_F(AgentTest, ARelayIsMadeForWhoMayLaunchHereOnceForATicket) {
+  tell(begin_job());
+  const wire::Ticket good = auth::sign_ticket("n0", spec(0), kKey);
+  const wire::Ticket forged = auth::sign_ticket("n0", spec(1), std::string(32, 'x'));
+  EXPECT_THAT(why(relay(forged, good, "touch ran")), HasSubstr("Invalid job credential"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+
+  // What a relay carries is looked at where it goes: a forged second ticket starts nothing.
+  const wire::LaunchReply first = relay(good, forged, "echo $$ >> ran; exec sleep 1000");
+  EXPECT_EQ(why(first), "");
+  EXPECT_EQ(first.node(), "n0");
+  EXPECT_EQ(started_.size(), 1U);
+  EXPECT_THAT(why(relay(good, good, "true")), HasSubstr("used before"));
+  // The client went with the second try, and the step with its relay.
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_EQ(WTERMSIG(ended_[0].statuses(0)), SIGTERM);
+}
+
+TEST_F(AgentTest, AJobThatBeganBeforeTheMachineCrashedTakesNoLaunches) {
+  tell(begin_job());
+  ASSERT_TRUE(until([&] { return begun_.has_value(); }));
+  agent_.reset();
+  // The log as another boot finds it; the ticket's own record is lost.
+  ASSERT_TRUE(step::write_file(directory_ + "/spool/begun.log", "begin another-boot n0 7 1 - .\n"));
+  start_agent();
+  EXPECT_THAT(why(launch(auth::sign_ticket("n0", spec(0), kKey), "touch ran")),
+              HasSubstr("already completing"));
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+}
+
 TEST_F(AgentTest, EndedJobTakesItsStepsAlongAndRefusesNewOnes) {
   tell(begin_job());
   EXPECT_EQ(why(launch(auth::sign_ticket("n0", spec(0), kKey), "sleep 1000")), "");

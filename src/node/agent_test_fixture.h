@@ -171,13 +171,30 @@ class AgentTest : public testing::Test {
 
   /// As srun: sends the launch and returns the reply.
   wire::LaunchReply launch(const wire::Ticket& ticket, const std::string& script) {
+    wire::Launch message;
+    *message.mutable_ticket() = ticket;
+    *message.mutable_program() = program(script);
+    return ask(message);
+  }
+  /// As the srun of a step on two nodes, the second of which is the first once more.
+  wire::LaunchReply relay(const wire::Ticket& first, const wire::Ticket& second,
+                          const std::string& script) {
+    wire::Relay message;
+    message.set_width(2);
+    *message.add_programs() = program(script);
+    for (const wire::Ticket* ticket : {&first, &second}) {
+      wire::RelayNode& node = *message.add_nodes();
+      *node.mutable_ticket() = *ticket;
+      node.mutable_address()->set_unix_path(net::node_socket(directory_ + "/run"));
+    }
+    return ask(message);
+  }
+  template <class M>
+  wire::LaunchReply ask(const M& message) {
     auto client = net::Client::connect(
         net::Address::unix_socket(net::node_socket(directory_ + "/run")), kLong);
     EXPECT_TRUE(client);
     client_.emplace(std::move(*client));
-    wire::Launch message;
-    *message.mutable_ticket() = ticket;
-    *message.mutable_program() = program(script);
     client_->queue(message);
     std::optional<wire::LaunchReply> reply;
     EXPECT_TRUE(until([&] {
