@@ -273,8 +273,14 @@ class Schedule:
             time.sleep(0.1)
 
     def check_leaks(self):
-        states = self.run("sinfo", "-h", "-N", "-o", "%N %t %C").stdout.split("\n")[:-1]
-        bad = [s for s in states if not re.fullmatch(r"n\d idle 0/8/0/8", s)]
+        # The last blow may have been to the controller: its agent comes back within a second or two.
+        deadline = time.monotonic() + 15
+        while True:
+            states = self.run("sinfo", "-h", "-N", "-o", "%N %t %C").stdout.split("\n")[:-1]
+            bad = [s for s in states if not re.fullmatch(r"n\d idle 0/8/0/8", s)]
+            if not bad and len(states) == 4 or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
         if bad or len(states) != 4:
             raise Failure(f"nodes are not as they were: {states}\n"
                           f"{self.run('scontrol', 'show', 'node').stdout}")
