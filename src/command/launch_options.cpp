@@ -181,6 +181,12 @@ StreamChoice read_stream(const std::optional<std::string>& text, std::uint32_t n
   return choice;
 }
 
+/// -K, or KillOnBadExit where it is not given.
+static bool kills_on_bad_exit(const Request& request, bool otherwise) {
+  return request.given.has(Opt::kill_on_bad_exit) ? is_on(request, Opt::kill_on_bad_exit)
+                                                  : otherwise;
+}
+
 wire::Program program_of(const Prepared& prepared, const Request& request, const StepFacts& facts,
                          const Environment& environment) {
   wire::Program program;
@@ -223,7 +229,8 @@ wire::Program program_of(const Prepared& prepared, const Request& request, const
   }
   program.set_task_prolog(text_of(request, Opt::task_prolog));
   program.set_task_epilog(text_of(request, Opt::task_epilog));
-  program.set_kill_on_bad_exit(is_on(request, Opt::kill_on_bad_exit));
+  program.set_kill_on_bad_exit(kills_on_bad_exit(request, facts.kill_on_bad_exit));
+  if (facts.wait_seconds > 0) program.set_wait_seconds(facts.wait_seconds);
   if (const auto wait = text::parse_number(text_of(request, Opt::wait_tasks), UINT32_MAX)) {
     program.set_wait_seconds(static_cast<std::uint32_t>(*wait));
   }
@@ -236,6 +243,7 @@ wire::Program program_of(const Prepared& prepared, const Request& request, const
   }
   if (request.cpu_bind && request.cpu_bind->verbose) program.set_cpu_bind_report("verbose");
   program.set_mpi(text_of(request, Opt::mpi));
+  program.set_preserve_env(request.given.has(Opt::preserve_env));
   return program;
 }
 
@@ -249,7 +257,7 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
   options.label = request.given.has(Opt::label);
   options.unbuffered = request.given.has(Opt::unbuffered);
   options.pty = request.pty;
-  options.kill_on_bad_exit = is_on(request, Opt::kill_on_bad_exit);
+  options.kill_on_bad_exit = kills_on_bad_exit(request, grant.kill_on_bad_exit());
   options.no_kill = request.given.has(Opt::no_kill) && text_of(request, Opt::no_kill) != "off";
   options.disable_status = request.given.has(Opt::disable_status);
   options.quit_on_interrupt = request.given.has(Opt::quit_on_interrupt);
@@ -259,6 +267,10 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
   for (const std::string_view name : text::split(text_of(request, Opt::ignore_signals), ',')) {
     if (const auto signal = request::parse_signal(name)) options.ignored_signals.insert(*signal);
   }
+  if (const auto given = text::parse_number(text_of(request, Opt::msg_timeout), 86400)) {
+    options.patience = std::chrono::seconds(*given);
+  }
+  if (grant.wait_seconds() > 0) options.wait = std::chrono::seconds(grant.wait_seconds());
   if (grant.kill_wait_seconds() > 0)
     options.kill_wait = std::chrono::seconds(grant.kill_wait_seconds());
   if (const auto wait = text::parse_number(text_of(request, Opt::wait_tasks), 1U << 30)) {

@@ -32,6 +32,9 @@ struct StepFacts {
   std::string job_name;
   std::string host = "127.0.0.1";  // where tasks find srun
   bool own_job = false;
+  // Of slurm.conf, for who does not say
+  bool kill_on_bad_exit = false;
+  std::uint32_t wait_seconds = 0;
 };
 
 /// The program of one component of the step.

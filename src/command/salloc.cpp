@@ -21,6 +21,7 @@
 #include "command/submit_wait.h"
 #include "request/signals.h"
 #include "text/hostlist.h"
+#include "text/words.h"
 
 namespace berth::command {
 namespace {
@@ -190,10 +191,18 @@ class Salloc {
     return text::compress_hostlist(names);
   }
 
-  [[nodiscard]] std::vector<std::string> command() const {
+  [[nodiscard]] std::vector<std::string> command(const wire::JobGrant& grant) const {
     if (!prepared_.first().argv.empty()) return prepared_.first().argv;
-    const auto shell = environment_.find("SHELL");
-    return {shell != environment_.end() && !shell->second.empty() ? shell->second : "/bin/sh"};
+    const auto found = environment_.find("SHELL");
+    const bool known = found != environment_.end() && !found->second.empty();
+    const std::string shell = known ? found->second : "/bin/sh";
+    if (grant.interactive_step().empty()) return {shell};
+    // LaunchParameters=use_interactive_step: the shell is a step on the first node.
+    std::vector<std::string> argv{"srun"};
+    for (const std::string_view word : text::split(grant.interactive_step(), ' ')) {
+      if (!word.empty()) argv.emplace_back(word == "$SHELL" ? std::string_view(shell) : word);
+    }
+    return argv;
   }
 
   [[nodiscard]] Environment variables(const wire::JobGrant& grant) const {
@@ -208,7 +217,7 @@ class Salloc {
   }
 
   int run_command(const wire::JobGrant& grant) {
-    const std::vector<std::string> argv = command();
+    const std::vector<std::string> argv = command(grant);
     if (const auto& directory = prepared_.first().chdir) {
       if (::chdir(directory->c_str()) != 0) {
         print_message(

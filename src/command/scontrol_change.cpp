@@ -4,10 +4,15 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <optional>
 
+#include "command/scontrol_resize.h"
 #include "command/scontrol_session.h"
 #include "text/words.h"
+#include "wire/job_names.h"
 
 namespace berth::command::scontrol {
 namespace {
@@ -61,12 +66,45 @@ std::string_view what_is_meant(const wire::Change& change) {
   return {};
 }
 
+bool write_text(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) return false;
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return (std::fclose(file) == 0) && written;
+}
+
+/// A running job was made smaller: shells in it have variables of the larger one.
+void write_resize_scripts(Session& session, const wire::Change& change) {
+  wire::ListJobs ask;
+  ask.set_with_detail(true);
+  for (const wire::Variable& key : change.keys()) {
+    if (!selects(kSelectors[1], key.name())) continue;
+    const auto name = wire::parse_job_name(key.value());
+    if (name) *ask.add_ids() = *name;
+  }
+  if (ask.ids().empty()) return;
+  const Result<wire::JobsReply> reply = session.ask<wire::JobsReply>(ask);
+  if (!reply || reply->jobs_size() != 1 || reply->jobs(0).state() != "RUNNING") return;
+  const ResizeScripts scripts = resize_scripts(reply->jobs(0));
+  const std::string stem = fmt::format("slurm_job_{}_resize", reply->jobs(0).id());
+  if (!write_text(stem + ".sh", scripts.sh) || !write_text(stem + ".csh", scripts.csh)) {
+    session.complain(fmt::format("Could not create file {}.sh: {}", stem, std::strerror(errno)));
+    return;
+  }
+  session.out += fmt::format(
+      "To reset Slurm environment variables, execute\n"
+      "  For bash or sh shells:  . ./{0}.sh\n"
+      "  For csh shells:         source ./{0}.csh\n",
+      stem);
+}
+
 int send(Session& session, std::string_view action, std::string_view prefix, Words words) {
   const Result<wire::Change> change = parse_change(action, words);
   if (!change) return print_error(change.error(), "scontrol");
   const Result<wire::Done> done = session.ask<wire::Done>(*change);
-  if (done) return 0;
-  return session.complain(prefix, done.error());
+  if (!done) return session.complain(prefix, done.error());
+  if (changes_size(*change)) write_resize_scripts(session, *change);
+  return 0;
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+
 #include "text/cpumask.h"
 
 namespace berth::step {
@@ -24,6 +27,17 @@ std::optional<std::string_view> after_word(std::string_view line, std::string_vi
   return trimmed_left(line);
 }
 
+/// srun -E: numbers of nodes and tasks are the caller's own.
+void keep_counts(const wire::Program& program, Environment& env) {
+  constexpr std::array<std::string_view, 4> kCounts = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES",
+                                                       "SLURM_NTASKS", "SLURM_NPROCS"};
+  for (const wire::Variable& v : program.environment()) {
+    if (std::ranges::find(kCounts, v.name()) != kCounts.end()) {
+      env.insert_or_assign(v.name(), v.value());
+    }
+  }
+}
+
 }  // namespace
 
 Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& task,
@@ -33,6 +47,7 @@ Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& t
   for (const std::string& name : spec.unset()) env.erase(name);
   for (const wire::Variable& v : spec.common()) env.insert_or_assign(v.name(), v.value());
   for (const wire::Variable& v : task.variables()) env.insert_or_assign(v.name(), v.value());
+  if (program.preserve_env()) keep_counts(program, env);
 
   std::vector<std::uint32_t> ranks;
   for (const wire::TaskSpec& other : spec.tasks()) ranks.push_back(other.rank());
