@@ -70,6 +70,10 @@ Rule rule_of(wire::Kind kind) {
     case Kind::Attach:
     case Kind::PutFile:
     case Kind::FileBlock:
+    case Kind::Relay:
+    case Kind::NodeLost:
+    case Kind::GiveUpStarting:
+    case Kind::SuperviseRelay:
     case Kind::Registered:
     case Kind::BeginJob:
     case Kind::EndJob:

@@ -19,20 +19,8 @@ using request::Opt;
 
 std::string_view exclusive_word(const request::Request& request,
                                 const cluster::Partition* partition) {
-  switch (request.exclusive) {
-    case request::Exclusive::node:
-      return "NODE";
-    case request::Exclusive::user:
-      return "USER";
-    case request::Exclusive::mcs:
-      return "MCS";
-    case request::Exclusive::topo:
-      return "TOPO";
-    case request::Exclusive::no:
-    case request::Exclusive::allocation:
-      break;
-  }
-  return partition != nullptr && partition->exclusive_nodes ? "NODE" : "NO";
+  const std::string_view asked = place::exclusive_word(request.exclusive);
+  return asked == "NO" && partition != nullptr && partition->exclusive_nodes ? "NODE" : asked;
 }
 
 std::string absolute(std::string path, const std::string& directory) {
