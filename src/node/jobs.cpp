@@ -155,13 +155,13 @@ void Jobs::begin(const wire::BeginJob& message) {
       {.node = at.node, .job = at.job, .attempt = at.attempt, .step = {}},
       [this, &loop = here_.loop, at](std::string why_not) {
         loop.post([this, at, why_not = std::move(why_not)] {
-          Job* stored = find(at);
-          if (stored == nullptr || stored->phase != Phase::storing) return;
-          if (why_not.empty()) return run_prolog(*stored);
+          Job* known = find(at);
+          if (known == nullptr || known->phase != Phase::storing) return;
+          if (why_not.empty()) return run_prolog(*known);
           const auto error =
               fail(Code::io, fmt::format("the node cannot store the start of a job: {}", why_not))
                   .error();
-          tell_begun(*stored, &error, false);
+          tell_begun(*known, &error, false);
         });
       });
   // Without a prolog the batch step may be recorded in the same sync: its record comes later in the
