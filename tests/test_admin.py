@@ -25,6 +25,7 @@ RequeueExit=42
 RequeueExitHold=43
 MinJobAge=10
 LaunchParameters=use_interactive_step
+KillOnBadExit=1
 NodeName=n[1-4] CPUs=4 RealMemory=4000
 PartitionName=all Nodes=ALL Default=YES MaxTime=60
 PartitionName=root Nodes=n1 RootOnly=YES
@@ -160,6 +161,15 @@ def test_an_interactive_step(cluster):
     run = c.run("salloc", "-Q", "-N1", "-w", "n2", rc=None, input="echo on $SLURMD_NODENAME in $SLURM_JOB_ID; exit 3\n")
     assert "on n2 in " in run.stdout.replace("\r", ""), run.stdout + run.stderr
     assert run.returncode == 3
+
+
+def test_srun_heeds_what_slurm_conf_and_its_caller_say(cluster):
+    c = cluster
+    failed = c.run("srun", "-n2", "sh", "-c", "test $SLURM_PROCID = 0 && exit 5; sleep 300", rc=None)
+    assert failed.returncode != 0 and "TASK FAILURE" in failed.stderr, failed.stderr
+    kept = c.run("srun", "-E", "-n1", "printenv", "SLURM_NPROCS", env={"SLURM_NPROCS": "7"})
+    assert kept.stdout == "7\n"
+    assert "not supported" in says(c, "srun", "--wait-for-children", "true", code=1)
 
 
 def test_planned_starts_are_shown(cluster):
