@@ -218,7 +218,7 @@ void Front::run_acts() {
       link.connection->keep();
     }
     if (act.agent) link.agent = true;
-    if (!act.bytes.empty()) link.connection->send_bytes(act.bytes);
+    if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));
     if (act.close) {
       closed(act.peer, "");
       continue;

@@ -136,6 +136,12 @@ std::string jobs_frame(const wire::JobsReply& head,
                        const wire::ListJobs& ask) {
   FrameWriter frame(wire::Kind::JobsReply);
   head.AppendToString(&frame.bytes);
+  constexpr std::size_t kFieldHead = 6;  // tag and length
+  std::size_t size = frame.bytes.size();
+  for (const auto& job : jobs) {
+    size += kFieldHead + (ask.brief() ? job->brief_bytes : job->info->size());
+  }
+  frame.bytes.reserve(size);
   for (const auto& job : jobs) {
     append_job(frame.bytes, *job, ask);
     if (!ask.with_steps()) continue;

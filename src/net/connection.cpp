@@ -58,6 +58,13 @@ void Connection::send_bytes(std::string_view frames) {
   flush_soon();
 }
 
+void Connection::send_bytes(std::string&& frames) {
+  if (!out_.empty()) return send_bytes(std::string_view(frames));
+  if (!open()) return;
+  out_ = std::move(frames);
+  flush_soon();
+}
+
 void Connection::flush_soon() {
   was_congested_ = was_congested_ || congested();
   // Tried at once only when nothing waits: a long backlog goes out when the socket says so.

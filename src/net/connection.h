@@ -72,6 +72,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   /// Bytes that are whole frames already (one message for many peers).
   void send_bytes(std::string_view frames);
+  /// The same without a copy when nothing waits to be sent.
+  void send_bytes(std::string&& frames);
 
   /// No callbacks any more; what was sent still goes out, for at most `patience`, then the
   /// descriptor is closed.

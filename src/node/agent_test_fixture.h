@@ -94,7 +94,8 @@ class AgentTest : public testing::Test {
                               .slurm_uid = ::getuid(),
                               .tcp_controller = {},
                               .tcp_listen = {},
-                              .open_files = 0});
+                              .open_files = 0,
+                              .look_again = {}});
     ASSERT_TRUE(agent) << agent.error().what();
     agent_ = std::move(*agent);
     ASSERT_TRUE(agent_->start());
