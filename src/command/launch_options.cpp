@@ -264,7 +264,8 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
   options.quiet = prepared.quiet();
   options.verbosity = prepared.verbosity();
   options.reduce_exit_lines = environment.contains("SLURM_SRUN_REDUCE_TASK_EXIT_MSG");
-  for (const std::string_view name : text::split(text_of(request, Opt::ignore_signals), ',')) {
+  const std::string ignored = text_of(request, Opt::ignore_signals);
+  for (const std::string_view name : text::split(ignored, ',')) {
     if (const auto signal = request::parse_signal(name)) options.ignored_signals.insert(*signal);
   }
   if (const auto given = text::parse_number(text_of(request, Opt::msg_timeout), 86400)) {

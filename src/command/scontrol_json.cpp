@@ -26,7 +26,8 @@ int jobs(Session& session, const Value& value) {
   wire::ListJobs ask;
   ask.set_with_ended(true);
   ask.set_with_detail(true);
-  for (const std::string_view word : wire::split_job_list(value.value_or(""))) {
+  const std::string list = value.value_or("");
+  for (const std::string_view word : wire::split_job_list(list)) {
     const auto name = wire::parse_job_name(word);
     if (!name) return session.complain(fmt::format("Invalid job id specified: {}", word));
     *ask.add_ids() = *name;

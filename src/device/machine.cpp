@@ -29,7 +29,8 @@ std::string short_host() {
 /// MemTotal, or what the container this runs in may use.
 std::uint64_t memory_mb(const Places& places) {
   std::uint64_t kb = 0;
-  for (const std::string_view line : text::split(read_text(places.proc + "/meminfo"), '\n')) {
+  const std::string meminfo = read_text(places.proc + "/meminfo");
+  for (const std::string_view line : text::split(meminfo, '\n')) {
     if (!line.starts_with("MemTotal:")) continue;
     const std::string_view rest = text::trim(line.substr(line.find(':') + 1));
     kb = text::parse_number(rest.substr(0, rest.find(' ')), UINT64_MAX / 2).value_or(0);
@@ -48,7 +49,8 @@ std::uint64_t disk_mb(const std::string& path) {
 }
 
 std::int64_t boot_time(const Places& places) {
-  for (const std::string_view line : text::split(read_text(places.proc + "/stat"), '\n')) {
+  const std::string stat = read_text(places.proc + "/stat");
+  for (const std::string_view line : text::split(stat, '\n')) {
     if (line.starts_with("btime ")) {
       return static_cast<std::int64_t>(
           text::parse_number(text::trim(line.substr(6)), INT64_MAX).value_or(0));

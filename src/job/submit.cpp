@@ -55,7 +55,8 @@ std::string partition_text(const cluster::Cluster& cluster, const Submission& wh
 
 /// Who may use the partition.
 std::optional<Error> barred(const State::Memory& m, const Submission& what, const Caller& caller) {
-  for (const std::string_view name : text::split(partition_text(m.cluster, what), ',')) {
+  const std::string names = partition_text(m.cluster, what);
+  for (const std::string_view name : text::split(names, ',')) {
     const auto at = m.policy.partitions.find(std::string(name));
     if (at == m.policy.partitions.end()) continue;
     const PartitionPolicy& policy = at->second;
