@@ -55,15 +55,20 @@ def test_a_cancelled_job_tells_how_its_step_ended(cluster):
     until(lambda: out.exists() and out.read_text().count("up") == 2, what="both tasks")
     cluster.run("scancel", job)
     assert cluster.wait_end(job) == "CANCELLED"
-    text = [line for line in lines(out.read_text()) if line not in ("up", "Terminated")]
-    assert text == [
+    text = {line for line in lines(out.read_text()) if line not in ("up", "Terminated")}
+    sure = {
         "slurmstepd: error: *** JOB J ON gpu1 CANCELLED DUE to SIGNAL Terminated ***",
-        "slurmstepd: error: *** STEP J.0 ON gpu1 CANCELLED DUE to SIGNAL Terminated ***",
         "srun: Job step aborted: Waiting up to 7 seconds for job step to finish.",
         "srun: error: gpu1: tasks 0-1: Terminated",
+    }
+    # These depend on who is first: srun with its own signal, or the supervisor of the step.
+    perhaps = {
+        "slurmstepd: error: *** STEP J.0 ON gpu1 CANCELLED DUE to SIGNAL Terminated ***",
         "srun: forcing job termination",
         "srun: got SIGCONT",
-    ]
+    }
+    assert sure <= text
+    assert text - sure <= perhaps
 
 
 def test_a_killed_srun_leaves_its_waiting_job_for_a_while(cluster):

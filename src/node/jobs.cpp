@@ -246,9 +246,11 @@ void Jobs::end(const wire::EndJob& message) {
   if (!job->ending) step::append_record(file_of(at), wire::framed(message));
   job->ending = true;
   job->end = message;
-  for (const NodeStep& step : steps_.running(at.node, at.job, at.attempt)) {
-    steps_.end(step, message.cause(), message.now());
-  }
+  // The script first: its sruns are to hear of the end before their steps are over.
+  auto running = steps_.running(at.node, at.job, at.attempt);
+  std::ranges::stable_partition(
+      running, [](const NodeStep& step) { return step.key.step == wire::kBatchStep; });
+  for (const NodeStep& step : running) steps_.end(step, message.cause(), message.now());
   if (job->phase == Phase::prolog && job->stop_script) return job->stop_script();
   tell_.changed(at);
   advance_end(*job);
