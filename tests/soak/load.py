@@ -130,7 +130,12 @@ def main() -> int:
         if not wrong:
             cluster.call(["scancel", "--state=PENDING"], timeout=LIMIT)
             cluster.call(["scancel", "--state=RUNNING"], timeout=LIMIT)
-            cluster.wait_idle(LIMIT)
+            try:
+                cluster.wait_idle(LIMIT)
+            except AssertionError as late:
+                shown = [cluster.call(words, timeout=LIMIT).stdout for words in (
+                    ["squeue", "-a"], ["sinfo", "-N", "-l"], ["scontrol", "show", "jobs"])]
+                wrong.append("\n".join([str(late), *shown, cluster.logs(60)]))
     print("\n".join(wrong))
     print(f"{load.count} commands of {given.clients} clients in {given.seconds:.0f} s, {len(wrong)} went wrong")
     return 1 if wrong else 0
