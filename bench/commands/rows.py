@@ -3,6 +3,7 @@ times in milliseconds, sizes in KiB or MB as named. Smaller is better, but for n
 
 Most rows are the scripts in bench/scripts, which run on anything that has Slurm's commands; what they print is read here."""
 
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -40,9 +41,9 @@ def small_reply(system, size):
     system.run("sbatch", "-o", "/dev/null", "-H", "--wrap", "true")
     for words in (["squeue"], ["sinfo"], ["scontrol", "show", "job"], ["scontrol", "show", "node"]):
         system.run(*words)
-        runs = [system.spawn_command(*words) for _ in range(40)]
-        figures[f"1 {' '.join(words)}: CPU"] = median([r[1] for r in runs]) * 1e3
-        figures[f"1 {' '.join(words)}: RSS, MB"] = median([r[2] for r in runs]) / 1024
+        figures[f"1 {' '.join(words)}: CPU"] = median([system.spawn_command(*words)[1] for _ in range(40)]) * 1e3
+    for words in (["squeue", "-i", "60"], ["sinfo", "-i", "60"]):
+        figures[f"1 {words[0]}: RSS, MB"] = system.largest_rss(*words) / 1024
     system.run("scancel", "-u", USER)
     system.wait_empty()
     return figures
@@ -112,10 +113,12 @@ def completion(system, depth):
         system.run("sbatch", "-N1", "-n16", "--exclusive", "-t", "600", "-o", "/dev/null", "--wrap", "exec sleep 36000")
     while system.jobs("R") < 8:
         time.sleep(0.1)
-    # One array is many waiting jobs at the price of one submission; whole nodes, so that one end is one start.
-    for limit in range(10):
-        system.run("sbatch", "-N1", "--exclusive", f"-t{600 + limit}", "-o", "/dev/null", f"--array=1-{depth // 10}",
-                   "--wrap", "exec sleep 36000")
+    # Whole nodes, so that one end is one start; of many sizes and limits, so that none speaks for the others.
+    def sbatch(i):
+        system.spawn_command("sbatch", f"-N{1 + i % 8}", "--exclusive", f"-t{600 + i % 97}", "-o", "/dev/null", "--wrap",
+                             "exec sleep 36000")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(sbatch, range(depth)))
     time.sleep(3)
     running = system.run("squeue", "-h", "-t", "R", "-o", "%i", text=True)[2].split()
     quiet = system.controller_cpu()

@@ -92,6 +92,7 @@ void State::Memory::all_gone(Job& job, Time now) {
   for (auto& [id, step] : running.open_steps) store_step(job, step, "CANCELLED", now);
   keep_late_steps(job);
   job.running.reset();
+  holding.erase(job.id);
   job.flags.completing = false;
   wake_all();
   if (job.flags.requeued) {

@@ -6,9 +6,10 @@
 
 namespace berth::job {
 
-std::vector<std::pair<Time, const Job*>> expected_ends(const std::map<JobId, Job>& jobs, Time now) {
+std::vector<std::pair<Time, const Job*>> expected_ends(const Holders& holders, Time now) {
   std::vector<std::pair<Time, const Job*>> ends;
-  for (const auto& [id, job] : jobs) {
+  for (const JobId id : holders.holding) {
+    const Job& job = holders.jobs.at(id);
     if (!job.running || job.running->released) continue;
     if (job.flags.completing) {
       ends.emplace_back(now, &job);
@@ -23,9 +24,8 @@ std::vector<std::pair<Time, const Job*>> expected_ends(const std::map<JobId, Job
 }
 
 Forecast earliest_start(const cluster::Cluster& cluster, const cluster::Usage& usage,
-                        const std::map<JobId, Job>& jobs, const request::Request& request,
-                        Time now) {
-  const auto ends = expected_ends(jobs, now);
+                        const Holders& holders, const request::Request& request, Time now) {
+  const auto ends = expected_ends(holders, now);
   const auto try_after = [&](std::size_t count) {
     cluster::Usage free = usage;
     for (std::size_t i = 0; i < count; ++i) free.release(ends[i].second->allocation);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "cluster/usage.h"
 #include "job/types.h"
@@ -14,11 +15,16 @@ struct Forecast {
   cluster::Allocation allocation;
 };
 
-/// Ends of running jobs, soonest first: (time, job).
-std::vector<std::pair<Time, const Job*>> expected_ends(const std::map<JobId, Job>& jobs, Time now);
+/// Jobs that hold nodes, among all.
+struct Holders {
+  const std::map<JobId, Job>& jobs;
+  const std::set<JobId>& holding;
+};
+
+/// Their ends, soonest first: (time, job).
+std::vector<std::pair<Time, const Job*>> expected_ends(const Holders& holders, Time now);
 
 Forecast earliest_start(const cluster::Cluster& cluster, const cluster::Usage& usage,
-                        const std::map<JobId, Job>& jobs, const request::Request& request,
-                        Time now);
+                        const Holders& holders, const request::Request& request, Time now);
 
 }  // namespace berth::job

@@ -30,6 +30,7 @@ place::JobFacts facts_again(const State::Memory& m, const Job& job) {
 
 void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   job.running = std::make_unique<Running>(facts_again(m, job));
+  m.holding.insert(job.id);
   Running& running = *job.running;
   running.node_names = job.nodes;
   running.steps.number_from(record.next_step());

@@ -222,6 +222,7 @@ void State::Memory::forget(JobId id) {
   }
   if (dirty_jobs.erase(id) > 0) last_records.push_back(to_record(cluster, job));
   forgotten.push_back(id);
+  holding.erase(id);
   jobs.erase(at);
   ++version;
 }

@@ -36,6 +36,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   m.usage->take(plan.allocation);
   m.count_licenses(job, true);
   job.running = std::make_unique<Running>(facts_of(job, plan));
+  m.holding.insert(job.id);
   job.allocation = plan.allocation;
   job.partition = plan.partition;
   if (!job.time_limit_decided) {

@@ -22,6 +22,9 @@ const cluster::Usage& State::usage() const {
 const Policy& State::policy() const {
   return m_->policy;
 }
+const std::set<JobId>& State::holding() const {
+  return m_->holding;
+}
 const std::map<JobId, Job>& State::jobs() const {
   return m_->jobs;
 }

@@ -150,6 +150,8 @@ class State {
   [[nodiscard]] const Policy& policy() const;
   /// All jobs in memory by id: pending, running and those that ended less than MinJobAge ago.
   [[nodiscard]] const std::map<JobId, Job>& jobs() const;
+  /// Jobs that hold nodes.
+  [[nodiscard]] const std::set<JobId>& holding() const;
   [[nodiscard]] const Job* find(JobId id) const;
   /// By array id and index: the element's own record, or the pending rest that holds the index.
   [[nodiscard]] const Job* find_element(JobId array, std::uint32_t task) const;

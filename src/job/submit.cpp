@@ -238,7 +238,8 @@ Submitted tried(State::Memory& m, const Parts& parts, const std::vector<place::J
   out.partition = plan.partition;
   Forecast forecast{now, plan.allocation};
   if (plan.verdict != place::Verdict::now) {
-    forecast = earliest_start(m.cluster, *m.usage, m.jobs, parts.front()->request, now);
+    forecast =
+        earliest_start(m.cluster, *m.usage, {m.jobs, m.holding}, parts.front()->request, now);
   }
   out.start_time = forecast.start;
   std::vector<std::string> names;

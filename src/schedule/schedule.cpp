@@ -128,7 +128,9 @@ class Scheduler::Pass {
                              : plan.verdict == Verdict::never          ? "BadConstraints"
                              : plan.pending_reason.empty()             ? "Resources"
                                                                        : plan.pending_reason;
-    failed_[shape] = {word, plan.reasons.nearest_miss, minutes_of(job), blocked};
+    // What is lacking is lacking for a shorter job too; only who is in the way may slip in shorter.
+    const Time limit = plan.verdict == Verdict::now ? minutes_of(job) : 0;
+    failed_[shape] = {word, plan.reasons.nearest_miss, limit, blocked};
     state_->set_reason(id, word, plan.reasons.nearest_miss, now_);
     if (!blocked) return false;
     if (first_waits_) {
@@ -161,8 +163,9 @@ class Scheduler::Pass {
       for (const Planned& planned : plans_) {
         if (planned.end > moment) avoid(planned.nodes, request);
       }
-      const job::Forecast forecast = job::earliest_start(
-          state_->cluster(), state_->usage(), state_->jobs(), request, std::max(moment, now_));
+      const job::Forecast forecast =
+          job::earliest_start(state_->cluster(), state_->usage(),
+                              {state_->jobs(), state_->holding()}, request, std::max(moment, now_));
       if (forecast.start == 0) continue;
       keep_plan(job, std::max(forecast.start, moment), forecast.allocation, limit);
       return;
@@ -214,8 +217,9 @@ class Scheduler::Pass {
   void reserve(const Job& job) {
     first_waits_ = job.id;
     first_key_ = state_->key_of(job.id);
-    const job::Forecast forecast = job::earliest_start(state_->cluster(), state_->usage(),
-                                                       state_->jobs(), job.what->request, now_);
+    const job::Forecast forecast =
+        job::earliest_start(state_->cluster(), state_->usage(), {state_->jobs(), state_->holding()},
+                            job.what->request, now_);
     reserved_at_ = forecast.start;
     reserved_ = forecast.allocation;
     for (const cluster::NodeShare& share : reserved_.nodes) reserved_nodes_.insert(share.node);
@@ -242,7 +246,8 @@ class Scheduler::Pass {
     if (!shares) return false;
     // Both may fit: look at the moment the first one starts.
     cluster::Usage then = state_->usage();
-    for (const auto& [when, ending] : job::expected_ends(state_->jobs(), now_)) {
+    for (const auto& [when, ending] :
+         job::expected_ends({state_->jobs(), state_->holding()}, now_)) {
       if (when <= reserved_at_) then.release(ending->allocation);
     }
     then.take(plan.allocation);
@@ -307,8 +312,8 @@ Figures run(job::State& state, job::Time now, const Options& options) {
 
 job::Time expected_start(const job::State& state, const request::Request& request, job::Time now,
                          place::JobPlan* plan) {
-  const job::Forecast forecast =
-      job::earliest_start(state.cluster(), state.usage(), state.jobs(), request, now);
+  const job::Forecast forecast = job::earliest_start(state.cluster(), state.usage(),
+                                                     {state.jobs(), state.holding()}, request, now);
   if (plan != nullptr) plan->allocation = forecast.allocation;
   return forecast.start;
 }
