@@ -129,7 +129,7 @@ def completion(system, depth):
         before = system.controller_cpu()
         system.run("scancel", job)
         time.sleep(3)
-        used += system.controller_cpu() - before - 3 * idle
+        used += system.controller_cpu() - before - 3 * idle  # a scheduler that comes by itself is not told apart
         ended += 1
     system.run("scancel", "-u", USER)
     system.wait_empty(pause=0.1)
