@@ -38,7 +38,7 @@ struct RunOptions {
   int verbosity = 0;
   std::set<int> ignored_signals;
   std::chrono::seconds kill_wait{30};
-  std::chrono::seconds patience{20};  // for an agent that does not answer: --msg-timeout
+  std::chrono::seconds patience{20};         // for an agent that does not answer: --msg-timeout
   std::optional<std::chrono::seconds> wait;  // -W
   // Standard input: to all tasks, to one, or none.
   bool input = false;

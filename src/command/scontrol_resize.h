@@ -1,5 +1,5 @@
-// After `scontrol update JobId= NumNodes=` of a running job: the files that bring a shell's variables
-// up to date.
+// After `scontrol update JobId= NumNodes=` of a running job: the files that bring a shell's
+// variables up to date.
 #pragma once
 
 #include <string>

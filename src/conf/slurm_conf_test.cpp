@@ -222,17 +222,16 @@ TEST(SlurmConf, Warns) {
   EXPECT_THAT(got.errors, ElementsAre());
   EXPECT_THAT(
       got.warnings,
-      ElementsAre(
-          "slurm.conf:6: maxarraysize was given before, in slurm.conf:5; this one counts",
-          "slurm.conf:7: Weight is given twice on this line; the last one, 2, counts",
-          "slurm.conf:9: TopologyPlugin=topology/tree is not planned for: nodes are chosen "
-          "without regard to the network",
-          "slurm.conf:12: AllowAccounts=physics is not planned for: who may use the "
-          "partition is checked at submission",
-          "slurm.conf:12: partition p is described twice; this line counts, not "
-          "slurm.conf:11",
-          "slurm.conf:13: DefMemPerNode and DefMemPerCPU exclude each other; DefMemPerCPU "
-          "counts"));
+      ElementsAre("slurm.conf:6: maxarraysize was given before, in slurm.conf:5; this one counts",
+                  "slurm.conf:7: Weight is given twice on this line; the last one, 2, counts",
+                  "slurm.conf:9: TopologyPlugin=topology/tree is not planned for: nodes are chosen "
+                  "without regard to the network",
+                  "slurm.conf:12: AllowAccounts=physics is not planned for: who may use the "
+                  "partition is checked at submission",
+                  "slurm.conf:12: partition p is described twice; this line counts, not "
+                  "slurm.conf:11",
+                  "slurm.conf:13: DefMemPerNode and DefMemPerCPU exclude each other; DefMemPerCPU "
+                  "counts"));
   ASSERT_EQ(got.unused.size(), 1u);
   EXPECT_EQ(shown(got.unused[0], true),
             "slurm.conf: 4 keys that Slurm has are not used by berth: MessageTimeout (line 2), "

@@ -27,8 +27,8 @@ void put_user(wire::StepSpec& spec, const User& user);
 
 /// BeginJob for one node. `asked` is what the store has under Job::asked_blob: on the first node of
 /// a batch job (component 0) it becomes the batch step; Launch.ticket.spec is the serialized
-/// StepSpec and left to be signed (epoch, expires and nonce are set from the arguments). Variables of
-/// a prolog are added by who knows that there is one.
+/// StepSpec and left to be signed (epoch, expires and nonce are set from the arguments). Variables
+/// of a prolog are added by who knows that there is one.
 wire::BeginJob begin_job(const State& state, const Job& job, std::string_view node,
                          const wire::Asked& asked, const User& user, std::uint64_t epoch,
                          Time expires, std::string nonce);

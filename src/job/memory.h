@@ -22,7 +22,7 @@ struct State::Memory {
   Policy policy;
   std::unique_ptr<cluster::Usage> usage;
   std::map<JobId, Job> jobs;
-  std::set<JobId> holding;  // jobs that hold nodes: few among many that wait
+  std::set<JobId> holding;       // jobs that hold nodes: few among many that wait
   std::vector<NodeState> nodes;  // by NodeIndex
   std::set<QueueKey> queue;      // pending, not held, begin time and dependencies met
   std::unordered_map<JobId, QueueKey> keys;
