@@ -43,8 +43,11 @@ std::vector<std::string> Agents::left(Peer peer) {
   const auto found = agents_.find(peer);
   if (found == agents_.end()) return {};
   std::vector<std::string> nodes = std::move(found->second.nodes);
+  for (const std::string& node : nodes) {
+    by_node_.erase(node);
+    last_address_.insert_or_assign(node, found->second.address);
+  }
   agents_.erase(found);
-  for (const std::string& node : nodes) by_node_.erase(node);
   return nodes;
 }
 
@@ -82,6 +85,8 @@ wire::NodeAddress Agents::address_of(std::string_view node) const {
   wire::NodeAddress address;
   if (const auto peer = serving(node)) {
     if (const Agent* agent = find(*peer)) address = agent->address;
+  } else if (const auto last = last_address_.find(node); last != last_address_.end()) {
+    address = last->second;
   }
   address.set_node(std::string(node));
   return address;

@@ -53,11 +53,14 @@ class Agents {
   [[nodiscard]] std::size_t count() const { return agents_.size(); }
   /// What agents cannot enforce, each once.
   [[nodiscard]] std::set<std::string> limits() const;
+  /// Of an agent that is away it is the last one: whoever was granted a step in that moment dials
+  /// until it is back.
   [[nodiscard]] wire::NodeAddress address_of(std::string_view node) const;
 
  private:
   std::map<Peer, Agent> agents_;
   std::map<std::string, Peer, std::less<>> by_node_;
+  std::map<std::string, wire::NodeAddress, std::less<>> last_address_;
 };
 
 }  // namespace berth::controller

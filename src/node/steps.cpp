@@ -194,6 +194,12 @@ void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started
   done({});
 }
 
+Steps::~Steps() {
+  for (auto& [at, step] : steps_) {
+    if (step.link) step.link->abort();
+  }
+}
+
 void Steps::watch(Step& step, Fd fd) {
   step.link_fd = fd.get();
   step.link = net::Connection::adopt(here_.loop, std::move(fd));

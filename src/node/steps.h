@@ -65,6 +65,10 @@ class Steps {
   using Started = std::move_only_function<void(Result<void>)>;
 
   Steps(Surroundings& here, Events events) : here_(here), events_(std::move(events)) {}
+  /// The loop may outlive it: nobody calls back any more. Supervisors run on.
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
 
   /// Finds what an earlier agent left in the spool of a node. Batch steps of which no task was
   /// started are dropped and returned: they may be started again.
