@@ -159,11 +159,15 @@ void Engine::grant_job(const job::GrantJob& effect) {
   const auto owner = owners_.owner(effect.job);
   const job::Job* job = state_->find(effect.job);
   if (!owner || job == nullptr || !job->running) return;
-  wire::JobGrant grant = job::job_grant(*state_, *job, user_of(*job));
+  outbox_.push(*owner, grant_of(*job));
+}
+
+wire::JobGrant Engine::grant_of(const job::Job& job) {
+  wire::JobGrant grant = job::job_grant(*state_, job, user_of(job));
   if (setup_.keys().launch.contains("use_interactive_step")) {
     grant.set_interactive_step(setup_.keys().interactive_step_options);
   }
-  outbox_.push(*owner, grant);
+  return grant;
 }
 
 void Engine::tell_waiting(const job::TellWaiting& effect) {

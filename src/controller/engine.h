@@ -181,6 +181,7 @@ class Engine {
   void suspend(const job::Suspend& effect);
   void forget(const job::Forget& effect);
   void grant_job(const job::GrantJob& effect);
+  [[nodiscard]] wire::JobGrant grant_of(const job::Job& job);
   void tell_waiting(const job::TellWaiting& effect);
   void tell_ended(const job::TellEnded& effect);
   void notice(const job::Notice& effect);

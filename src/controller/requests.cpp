@@ -108,7 +108,7 @@ void Engine::get_allocation(Turn& /*turn*/, const Request& request) {
     return refuse(request.peer, job::job_error((*job)->pending() ? job::JobFault::not_running
                                                                  : job::JobFault::already_done));
   }
-  outbox_.answer(request.peer, job::job_grant(*state_, **job, user_of(**job)));
+  outbox_.answer(request.peer, grant_of(**job));
 }
 
 void Engine::reclaim_job(Turn& /*turn*/, const Request& request) {
@@ -123,7 +123,7 @@ void Engine::reclaim_job(Turn& /*turn*/, const Request& request) {
   if (job::ended((*job)->base)) return tell_ended(request.peer, **job);
   owners_.own_job(ask->job_id(), request.peer);
   if ((*job)->running && (*job)->running->ready) {
-    return outbox_.answer(request.peer, job::job_grant(*state_, **job, user_of(**job)));
+    return outbox_.answer(request.peer, grant_of(**job));
   }
   wire::JobWaits waits;
   waits.set_job_id((*job)->id);
@@ -257,8 +257,7 @@ void Engine::get_script(Turn& /*turn*/, const Request& request) {
     const std::vector<std::string> words(asked->words().begin(), asked->words().end());
     const auto parsed = request::parse(request::Command::sbatch, words, "", {});
     if (parsed && parsed->components.front().wrap) {
-      reply.set_script(fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n",
-                                   *parsed->components.front().wrap));
+      reply.set_script(job::wrapped_script(*parsed->components.front().wrap));
     }
   }
   outbox_.answer(request.peer, reply);

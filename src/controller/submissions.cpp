@@ -119,7 +119,7 @@ void Engine::submit(Turn& turn, const Request& request) {
                             owners_.forget_job(id);
                             tell_ended(peer, *job);
                           } else if (job->running && job->running->ready) {
-                            outbox_.push(peer, job::job_grant(*state_, *job, user_of(*job)));
+                            outbox_.push(peer, grant_of(*job));
                           }
                         }});
 }

@@ -131,6 +131,10 @@ void put_files(wire::Program& program, const Job& job) {
 
 }  // namespace
 
+std::string wrapped_script(std::string_view command) {
+  return fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n", command);
+}
+
 BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& asked,
                          const User& user) {
   BatchLaunch out;
@@ -172,8 +176,7 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
     one->set_value(std::move(entry.mapped()));
   }
   if (what.request.wrap) {
-    program.set_script(fmt::format("#!/bin/sh\n# This script was created by sbatch --wrap.\n\n{}\n",
-                                   *what.request.wrap));
+    program.set_script(wrapped_script(*what.request.wrap));
     program.add_argv("slurm_script");
   } else {
     program.set_script(asked.script());

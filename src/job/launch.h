@@ -33,6 +33,9 @@ wire::BeginJob begin_job(const State& state, const Job& job, std::string_view no
                          const wire::Asked& asked, const User& user, std::uint64_t epoch,
                          Time expires, std::string nonce);
 
+/// What sbatch --wrap makes a script of.
+std::string wrapped_script(std::string_view command);
+
 /// The batch step of a batch job that runs: its spec and program.
 struct BatchLaunch {
   wire::StepSpec spec;

@@ -105,12 +105,9 @@ bool State::eligible(const Job& job, Time now, std::string& reason) const {
 bool State::waits_for_completing(Time now) const {
   const Memory& m = *m_;
   if (m.policy.complete_wait == 0) return false;
-  return std::ranges::any_of(m.nodes, [&](const NodeState& node) {
-    return std::ranges::any_of(node.completing, [&](JobId id) {
-      const auto at = m.jobs.find(id);
-      return at != m.jobs.end() && at->second.flags.completing &&
-             at->second.end_time + Time{m.policy.complete_wait} > now;
-    });
+  return std::ranges::any_of(m.holding, [&](JobId id) {
+    const Job& job = m.jobs.at(id);
+    return job.flags.completing && job.end_time + Time{m.policy.complete_wait} > now;
   });
 }
 
