@@ -1,0 +1,128 @@
+#include "settings/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "text/hostlist.h"
+#include "text/words.h"
+
+namespace berth::settings {
+namespace {
+
+std::vector<std::string> names_in(const conf::Maybe<std::string>& list) {
+  std::vector<std::string> names;
+  if (!list || text::equal_ignoring_case(list->value, "ALL")) return names;
+  for (const std::string_view name : text::split(list->value, ',')) {
+    if (!text::trim(name).empty()) names.emplace_back(text::trim(name));
+  }
+  return names;
+}
+
+/// "matlab:10,ansys": how many there are of each.
+std::map<std::string, std::uint64_t> licenses_in(std::string_view text) {
+  std::map<std::string, std::uint64_t> out;
+  for (const std::string_view item : text::split(text, ',')) {
+    const std::string_view word = text::trim(item);
+    if (word.empty()) continue;
+    const std::size_t colon = word.find_first_of(":*");
+    std::uint64_t count = 1;
+    if (colon != std::string_view::npos) {
+      std::from_chars(word.data() + colon + 1, word.data() + word.size(), count);
+    }
+    out[std::string(word.substr(0, colon))] += count;
+  }
+  return out;
+}
+
+std::optional<std::uint64_t> number(const conf::Parameters& parameters, std::string_view name) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end()) return std::nullopt;
+  std::uint64_t value = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
+                                      const FindMembers& find_members) {
+  job::PartitionPolicy policy;
+  if (rules.priority_tier) policy.priority_tier = rules.priority_tier->value;
+  if (rules.priority_job_factor) policy.priority_job_factor = rules.priority_job_factor->value;
+  if (rules.over_time_limit_minutes) {
+    policy.over_time_minutes = rules.over_time_limit_minutes->value;
+  }
+  if (rules.root_only) policy.root_only = rules.root_only->value;
+  if (rules.disable_root_jobs) policy.disable_root = rules.disable_root_jobs->value;
+  policy.allow_accounts = names_in(rules.allow_accounts);
+  policy.deny_accounts = names_in(rules.deny_accounts);
+  policy.allow_qos = names_in(rules.allow_qos);
+  policy.deny_qos = names_in(rules.deny_qos);
+  if (rules.require_reservation) policy.require_reservation = rules.require_reservation->value;
+  if (rules.alloc_nodes) {
+    if (auto hosts = text::expand_hostlist(rules.alloc_nodes->value)) {
+      policy.alloc_nodes = std::move(*hosts);
+    }
+  }
+  if (rules.allow_groups && find_members) {
+    policy.members = find_members(names_in(rules.allow_groups));
+  }
+  return policy;
+}
+
+job::Policy policy_of(const conf::Config& config, const std::string& conf_path, bool emulated,
+                      const FindMembers& find_members) {
+  const conf::DaemonKeys& keys = config.slurm.daemon;
+  job::Policy policy;
+  if (config.slurm.cluster_name) policy.cluster_name = config.slurm.cluster_name->value;
+  policy.conf_path = conf_path;
+  policy.kill_wait = keys.kill_wait_seconds;
+  policy.min_job_age = keys.min_job_age_seconds;
+  policy.first_job_id = keys.first_job_id;
+  policy.max_job_id = keys.max_job_id;
+  policy.max_job_count = keys.max_job_count;
+  policy.inactive_limit = keys.inactive_seconds;
+  policy.job_requeue = keys.job_requeue;
+  policy.max_batch_requeue = keys.max_batch_requeue;
+  policy.slurmd_timeout = keys.node_timeout_seconds;
+  policy.return_to_service = keys.return_to_service;
+  policy.over_time_minutes =
+      keys.over_time_limit_minutes.value_or(std::numeric_limits<std::uint32_t>::max());
+  policy.complete_wait = keys.complete_wait_seconds;
+  policy.max_step_count = keys.max_step_count;
+  policy.requeue_exit = keys.requeue_exit;
+  policy.requeue_exit_hold = keys.requeue_exit_hold;
+  policy.config_overrides = keys.config_overrides();
+  policy.kill_invalid_depend = keys.dependency.contains("kill_invalid_depend") ||
+                               keys.scheduler.contains("kill_invalid_depend");
+  policy.job_file_append = keys.job_file_append;
+  policy.emulated = emulated;
+  policy.licenses = licenses_in(keys.licenses);
+  for (const conf::PartitionLine& line : config.slurm.partitions) {
+    policy.partitions[line.name] = partition_policy(line.rules, find_members);
+    if (keys.disable_root_jobs && !line.rules.disable_root_jobs) {
+      policy.partitions[line.name].disable_root = true;
+    }
+  }
+  return policy;
+}
+
+schedule::Options schedule_of(const conf::DaemonKeys& keys) {
+  schedule::Options options;
+  if (const auto window = number(keys.scheduler, "bf_window"); window && *window > 0) {
+    options.backfill_window_minutes =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*window, 60 * 24 * 365));
+  }
+  if (const auto depth = number(keys.scheduler, "bf_max_job_test"); depth && *depth > 0) {
+    options.depth = static_cast<std::size_t>(*depth);
+  }
+  return options;
+}
+
+}  // namespace berth::settings
