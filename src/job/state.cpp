@@ -149,6 +149,20 @@ std::set<JobId> State::take_changed() {
   return std::exchange(m_->changed_jobs, {});
 }
 
+void State::discard_changes() {
+  Memory& m = *m_;
+  m.last_records.clear();
+  m.dirty_jobs.clear();
+  m.changed_jobs.clear();
+  m.dirty_steps.clear();
+  m.dirty_nodes.clear();
+  m.changed_nodes.clear();
+  m.dropped_nodes.clear();
+  m.dirty_partitions.clear();
+  m.forgotten.clear();
+  m.dirty_next_id = m.sync = false;
+}
+
 Dirty State::take_dirty() {
   Dirty out;
   out.jobs = std::exchange(m_->last_records, {});

@@ -281,6 +281,9 @@ class State {
   /// Fills an empty State. Jobs that cannot be read are logged (effect Log) and left out.
   void load(const Stored& stored, const FetchAsked& fetch, Time now);
   Dirty take_dirty();
+  /// take_dirty(), take_changed() and take_changed_nodes() where nobody wants to know: no record is
+  /// made.
+  void discard_changes();
   /// Jobs that look different since the last call, also where nothing is to be stored (views).
   std::set<JobId> take_changed();
   /// Nodes that look different, where nothing is to be stored.
