@@ -76,8 +76,7 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
   for (NodeIndex i = 0; i < nodes_.size(); ++i) {
     const Node& node = cluster.nodes[i];
     for (const Gres& gres : node.gres) nodes_[i].gres.emplace_back(gres.devices.size(), 0);
-    nodes_[i].blocked.resize(node.gres.size());
-    refresh_blocked(i);
+    refresh_blocked(node, nodes_[i]);
     const auto next = static_cast<std::uint32_t>(classes.size());
     const auto [at, added] = classes.emplace(hardware_key(node), next);
     hardware_class_[i] = at->second;
@@ -87,11 +86,44 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
     }
     refresh_state(i);
   }
+  std::vector<Room> rooms;
+  rooms.reserve(nodes_.size());
+  for (NodeIndex i = 0; i < nodes_.size(); ++i) {
+    rooms.push_back(cluster.nodes[i].usable ? room_of(cluster.nodes[i], nodes_[i]) : Room{});
+  }
+  rooms_ = RoomTree(std::move(rooms));
 }
 
-void Usage::refresh_blocked(NodeIndex index) {
+void Usage::refresh_room(NodeIndex index) {
   const Node& node = cluster_->nodes[index];
-  NodeUsage& usage = nodes_[index];
+  rooms_.set(index, node.usable ? room_of(node, nodes_[index]) : Room{});
+}
+
+Room room_of(const Node& node, const NodeUsage& usage) {
+  if (usage.closed) return {};
+  Room room;
+  const std::size_t taken =
+      node.reserved_cores.any() ? (usage.cores | node.reserved_cores).count() : usage.cores.count();
+  room.cores = node.cores() - static_cast<std::uint32_t>(taken);
+  const std::uint64_t all = node.usable_memory_mb();
+  room.memory_mb = all - std::min(all, usage.memory_mb);
+  room.idle = usage.idle() ? 1 : 0;
+  for (std::size_t g = 0; g < node.gres.size(); ++g) {
+    const Gres& gres = node.gres[g];
+    if (gres.name != "gpu") continue;
+    if (!gres.counted) {
+      room.gpus = usage.open_devices[g];
+      continue;
+    }
+    for (std::size_t d = 0; d < gres.devices.size(); ++d) {
+      room.gpus += static_cast<std::uint32_t>(gres.devices[d].units - usage.gres[g][d]);
+    }
+  }
+  return room;
+}
+
+void refresh_blocked(const Node& node, NodeUsage& usage) {
+  usage.blocked.resize(node.gres.size());
   usage.open_devices.assign(node.gres.size());
   for (std::size_t g = 0; g < node.gres.size(); ++g) {
     const Gres& gres = node.gres[g];
@@ -157,8 +189,9 @@ void Usage::change(const Allocation& allocation, bool taking) {
         }
       }
     }
-    refresh_blocked(share.node);
+    refresh_blocked(node, usage);
     refresh_state(share.node);
+    refresh_room(share.node);
   }
   // States that no node is in any more are forgotten from time to time, so that a long life with
   // many different loads stays as small as the cluster.
@@ -167,6 +200,23 @@ void Usage::change(const Allocation& allocation, bool taking) {
     state_count_ = 0;
     for (NodeIndex i = 0; i < nodes_.size(); ++i) refresh_state(i);
   }
+}
+
+void Overlay::put(NodeIndex node, NodeUsage usage) {
+  std::int32_t& slot = slots_[node];
+  if (slot >= 0) {
+    usages_[static_cast<std::size_t>(slot)] = std::move(usage);
+    return;
+  }
+  slot = static_cast<std::int32_t>(nodes_.size());
+  nodes_.push_back(node);
+  usages_.push_back(std::move(usage));
+}
+
+void Overlay::clear() {
+  for (const NodeIndex node : nodes_) slots_[node] = -1;
+  nodes_.clear();
+  usages_.clear();
 }
 
 void Usage::take(const Allocation& allocation) {

@@ -9,6 +9,7 @@
 
 #include "base/small_vector.h"
 #include "cluster/cluster.h"
+#include "cluster/room.h"
 
 namespace berth::cluster {
 
@@ -84,10 +85,14 @@ class Usage {
   void take(const Allocation& allocation);
   void release(const Allocation& allocation);
 
+  /// What is free, in short: nothing on nodes that are not usable or are closed.
+  [[nodiscard]] const RoomTree& rooms() const { return rooms_; }
+  /// Node::usable has changed.
+  void refresh_room(NodeIndex node);
+
  private:
   void change(const Allocation& allocation, bool taking);
   void refresh_state(NodeIndex node);
-  void refresh_blocked(NodeIndex node);
 
   const Cluster* cluster_;
   std::vector<NodeUsage> nodes_;
@@ -97,20 +102,56 @@ class Usage {
   std::vector<std::uint32_t> hardware_class_;
   std::vector<NodeUsage> pristine_;
   std::vector<NodeIndex> examples_;
+  RoomTree rooms_;
 };
 
-/// The usage as it is, or the same cluster with nothing taken ("could it ever run?").
+/// Works out `blocked` and `open_devices` from the units that are taken.
+void refresh_blocked(const Node& node, NodeUsage& usage);
+/// What is free on a node that looks like this.
+Room room_of(const Node& node, const NodeUsage& usage);
+
+/// How some nodes look at another time than now; all others look as they do.
+class Overlay {
+ public:
+  explicit Overlay(std::size_t nodes) : slots_(nodes, -1) {}
+  void put(NodeIndex node, NodeUsage usage);
+  void clear();
+  [[nodiscard]] bool empty() const { return nodes_.empty(); }
+  /// Position of the node among those put, or -1.
+  [[nodiscard]] std::int32_t slot(NodeIndex node) const { return slots_[node]; }
+  [[nodiscard]] const NodeUsage& at(std::int32_t slot) const {
+    return usages_[static_cast<std::size_t>(slot)];
+  }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+
+ private:
+  std::vector<std::int32_t> slots_;  // by node
+  std::vector<NodeIndex> nodes_;
+  std::vector<NodeUsage> usages_;
+};
+
+/// The usage as it is, the same with some nodes at another time, or the same cluster with nothing
+/// taken ("could it ever run?").
 class UsageView {
  public:
   UsageView(const Usage& usage, bool empty) : usage_(&usage), empty_(empty) {}  // NOLINT
+  UsageView(const Usage& usage, const Overlay& overlay)
+      : usage_(&usage), overlay_(overlay.empty() ? nullptr : &overlay), empty_(false) {}
   [[nodiscard]] const NodeUsage& at(NodeIndex node) const {
-    return empty_ ? usage_->pristine(usage_->class_of(node)) : usage_->at(node);
+    if (empty_) return usage_->pristine(usage_->class_of(node));
+    const std::int32_t slot = slot_of(node);
+    return slot < 0 ? usage_->at(node) : overlay_->at(slot);
   }
   [[nodiscard]] std::uint32_t state_of(NodeIndex node) const {
-    return empty_ ? usage_->class_of(node) : usage_->state_of(node);
+    if (empty_) return usage_->class_of(node);
+    const std::int32_t slot = slot_of(node);
+    return slot < 0 ? usage_->state_of(node)
+                    : usage_->state_count() + static_cast<std::uint32_t>(slot);
   }
   [[nodiscard]] std::uint32_t state_count() const {
-    return empty_ ? usage_->class_count() : usage_->state_count();
+    if (empty_) return usage_->class_count();
+    return usage_->state_count() +
+           (overlay_ == nullptr ? 0U : static_cast<std::uint32_t>(overlay_->size()));
   }
   [[nodiscard]] std::uint32_t class_of(NodeIndex node) const { return usage_->class_of(node); }
   [[nodiscard]] std::uint32_t class_count() const { return usage_->class_count(); }
@@ -119,7 +160,12 @@ class UsageView {
   }
 
  private:
+  [[nodiscard]] std::int32_t slot_of(NodeIndex node) const {
+    return overlay_ == nullptr ? -1 : overlay_->slot(node);
+  }
+
   const Usage* usage_;
+  const Overlay* overlay_ = nullptr;
   bool empty_;
 };
 

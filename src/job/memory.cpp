@@ -245,6 +245,7 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   const NodeState& state = nodes[index];
   node.usable = state.usable();
   node.state_reason = state.reason;
+  usage->refresh_room(index);
   if (node.usable) wake_all();
 }
 

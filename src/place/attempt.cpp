@@ -1,38 +1,20 @@
-// Planning one job: checks names, filters nodes, selects, and words the refusal (§2, §9–§11).
-#include <fmt/format.h>
+#include "place/attempt.h"
 
 #include <algorithm>
 #include <set>
 
-#include "place/feature.h"
-#include "place/names.h"
-#include "place/place.h"
 #include "place/refusal.h"
 #include "place/select.h"
 #include "place/share.h"
 
 namespace berth::place {
-namespace {
 
-using cluster::Cluster;
 using cluster::Node;
 using cluster::NodeIndex;
-using cluster::Partition;
-using cluster::Usage;
 using cluster::UsageView;
 using request::Command;
-using request::Request;
 
-/// Everything that stays the same while one partition is tried.
-struct Trial {
-  const Cluster& cluster;
-  const Partition& partition;
-  const Request& request;
-  const Ask& ask;
-  const FeatureAsk& features;
-};
-
-std::vector<NodeIndex> listed_nodes(const Trial& t) {
+ListedNodes listed_nodes(const Trial& t) {
   std::set<NodeIndex> indices;
   for (const std::string& name : t.request.nodelist) indices.insert(*t.cluster.find_node(name));
   std::vector<NodeIndex> out(indices.begin(), indices.end());
@@ -44,8 +26,10 @@ std::vector<NodeIndex> listed_nodes(const Trial& t) {
     for (NodeIndex i = out.front() + 1; i < last; ++i) indices.insert(i);
     out.assign(indices.begin(), indices.end());
   }
-  return out;
+  return {out, t.ask.arbitrary.empty() && out.size() > t.ask.min_nodes};
 }
+
+namespace {
 
 /// A candidate set for a selection: who may be used, who must be.
 struct Field {
@@ -64,11 +48,12 @@ Field make_field(const Trial& t, const UsageView& usage, const FeatureExpr& filt
   };
   std::set<NodeIndex> excluded;
   for (const std::string& name : t.request.exclude) excluded.insert(*t.cluster.find_node(name));
-  const std::vector<NodeIndex> listed = listed_nodes(t);
-  const bool list_is_filter = t.ask.arbitrary.empty() && listed.size() > t.ask.min_nodes;
-  field.candidates.reserve(t.partition.nodes.size());
-  for (NodeIndex i : t.partition.nodes) {
+  const auto [listed, list_is_filter] = listed_nodes(t);
+  const std::span<const NodeIndex> among = t.within.value_or(t.partition.nodes);
+  field.candidates.reserve(among.size());
+  for (NodeIndex i : among) {
     const Node& node = t.cluster.nodes[i];
+    if (t.within && !std::ranges::binary_search(t.partition.nodes, i)) continue;
     if (only_up && !node.usable) continue;
     if (!excluded.empty() && excluded.contains(i)) continue;
     if (!filter.matches(node)) continue;
@@ -173,7 +158,8 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usa
   return std::nullopt;
 }
 
-/// One attempt with a filter, including [a|b] alternatives and counted features.
+}  // namespace
+
 std::optional<cluster::Allocation> try_features(const Trial& t, const UsageView& usage,
                                                 const FeatureExpr& filter, bool ever) {
   const auto attempt = [&](const FeatureExpr& with) -> std::optional<cluster::Allocation> {
@@ -194,142 +180,11 @@ std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usag
   if (t.request.prefer) {
     if (auto wish = parse_features(*t.request.prefer)) {
       wish->filter = FeatureExpr{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
-      const Trial preferring{t.cluster, t.partition, t.request, t.ask, *wish};
+      const Trial preferring{t.cluster, t.partition, t.request, t.ask, *wish, t.within};
       if (auto allocation = try_features(preferring, usage, wish->filter, false)) return allocation;
     }
   }
   return try_features(t, usage, t.features.filter, false);
-}
-
-/// Limits of the partition that let a job be accepted but not run.
-std::string partition_hold(const Trial& t, std::optional<std::uint32_t> time_limit) {
-  std::uint64_t cpus = 0;
-  for (NodeIndex i : t.partition.nodes) cpus += t.cluster.nodes[i].cpus();
-  if (t.ask.min_nodes > t.partition.nodes.size()) return "PartitionNodeLimit";
-  if (t.ask.total_cpus > cpus) return "PartitionConfig";
-  if (t.partition.max_nodes && t.ask.min_nodes > *t.partition.max_nodes)
-    return "PartitionNodeLimit";
-  if (t.ask.max_nodes && *t.ask.max_nodes < t.partition.min_nodes) return "PartitionNodeLimit";
-  if (t.partition.state == cluster::PartitionState::down) return "PartitionDown";
-  if (t.partition.max_time_minutes &&
-      (!time_limit || *time_limit > *t.partition.max_time_minutes)) {
-    return "PartitionTimeLimit";
-  }
-  return {};
-}
-
-std::optional<std::uint32_t> time_limit_of(const Request& request, const Partition& partition) {
-  if (request.time_limit) return *request.time_limit;
-  if (partition.default_time_minutes) return partition.default_time_minutes;
-  return partition.max_time_minutes;
-}
-
-JobPlan try_partition(const Cluster& cluster, const Usage& usage, const Partition& partition,
-                      const Request& request, const request::Counts& counts,
-                      const FeatureAsk& features, Detail detail) {
-  JobPlan plan;
-  plan.counts = counts;
-  plan.warnings = counts.warnings;
-  plan.partition = partition.name;
-  plan.time_limit_minutes = time_limit_of(request, partition);
-  const Ask ask = make_ask(cluster, partition, request, counts);
-  plan.memory = ask.memory;
-  const Trial t{cluster, partition, request, ask, features};
-  if (partition.state == cluster::PartitionState::drain ||
-      partition.state == cluster::PartitionState::inactive) {
-    plan.error = allocation_error(
-        request.command, Code::partition_closed,
-        fmt::format("partition {} takes no new jobs: it is being drained or switched off",
-                    partition.name));
-    return plan;
-  }
-  const std::string hold = partition_hold(t, plan.time_limit_minutes);
-  if (!hold.empty() && cluster.settings.enforce_part_limits != cluster::EnforcePartLimits::no) {
-    const Code code =
-        hold == "PartitionTimeLimit" ? Code::invalid_time_limit : Code::partition_config;
-    plan.error = allocation_error(
-        request.command, code, hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes));
-    return plan;
-  }
-  if (hold == "PartitionConfig" || hold == "PartitionNodeLimit") {
-    plan.verdict = Verdict::pending;
-    plan.pending_reason = hold;
-    plan.reasons.nearest_miss = hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes);
-    return plan;
-  }
-  if (hold.empty()) {
-    if (auto allocation = try_now(t, UsageView(usage, false))) {
-      plan.verdict = Verdict::now;
-      plan.allocation = std::move(*allocation);
-      return plan;
-    }
-  }
-  if (!try_features(t, UsageView(usage, true), features.filter, true)) {
-    refuse(plan, cluster, usage, partition, request, ask, features);
-    return plan;
-  }
-  if (!hold.empty()) {
-    plan.verdict = Verdict::pending;
-    plan.pending_reason = hold;
-    plan.reasons.nearest_miss = hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes);
-    return plan;
-  }
-  plan.pending_reason = "Resources";
-  const bool shares = std::ranges::any_of(ask.devices, &DeviceAsk::shares_gpu);
-  if (shares && !try_features(t, UsageView(usage, true), features.filter, false)) {
-    plan.verdict = Verdict::pending;  // accepted by the count of the node, met by no single GPU
-    explain_shares(plan, cluster, partition, ask);
-    return plan;
-  }
-  plan.verdict = Verdict::later;
-  if (std::string down = unavailable_reason(cluster, request); !down.empty()) {
-    plan.pending_reason = std::move(down);
-  }
-  if (detail == Detail::full) explain_wait(plan, cluster, usage, partition, request, ask, features);
-  return plan;
-}
-
-int rank(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::now:
-      return 0;
-    case Verdict::later:
-      return 1;
-    case Verdict::pending:
-      return 2;
-    case Verdict::never:
-      return 3;
-  }
-  return 3;
-}
-
-}  // namespace
-
-JobPlan place_job(const Cluster& cluster, const Usage& usage, const Request& request,
-                  Detail detail) {
-  JobPlan plan;
-  auto counts = request::derive_counts(request);
-  if (!counts) {
-    plan.error = std::move(counts.error());
-    return plan;
-  }
-  plan.counts = *counts;
-  plan.warnings = counts->warnings;
-  auto names = check_names(cluster, request, *counts);
-  if (!names) {
-    plan.error = std::move(names.error());
-    return plan;
-  }
-  const bool every_one = cluster.settings.enforce_part_limits == cluster::EnforcePartLimits::all;
-  std::optional<JobPlan> best;
-  for (const Partition* partition : names->partitions) {
-    JobPlan one =
-        try_partition(cluster, usage, *partition, request, *counts, names->features, detail);
-    if (every_one && one.verdict == Verdict::never) return one;
-    if (!best || rank(one.verdict) < rank(best->verdict)) best = std::move(one);
-    if (best->verdict == Verdict::now && !every_one) break;
-  }
-  return std::move(*best);
 }
 
 }  // namespace berth::place

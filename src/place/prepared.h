@@ -1,0 +1,70 @@
+// A request made ready for one cluster: counts, names and defaults worked out once, so that a
+// scheduler can ask again and again where it would go. place_job() is this with one question.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cluster/usage.h"
+#include "place/ask.h"
+#include "place/names.h"
+#include "place/place.h"
+
+namespace berth::place {
+
+class Prepared {
+ public:
+  /// Both must outlive it. Nodes may change their state meanwhile, nothing else of the cluster may.
+  Prepared(const cluster::Cluster& cluster, const request::Request& request);
+
+  /// The whole answer, with reasons.
+  [[nodiscard]] JobPlan plan(const cluster::Usage& usage, Detail detail) const;
+  /// Where it starts with what is free in this view; of these nodes (ascending) where they are
+  /// given.
+  [[nodiscard]] std::optional<JobPlan> now(
+      const cluster::UsageView& usage,
+      std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt) const;
+
+  /// False: refused, or a limit of every partition keeps it, whatever is free.
+  [[nodiscard]] bool runnable() const { return runnable_; }
+  /// What every node it runs on must have free at least.
+  [[nodiscard]] const cluster::Room& floor() const { return floor_; }
+  [[nodiscard]] std::uint32_t min_nodes() const { return min_nodes_; }
+  [[nodiscard]] bool single_node() const { return single_node_; }
+  /// Nodes it must have (-w), ascending.
+  [[nodiscard]] const std::vector<cluster::NodeIndex>& required() const { return required_; }
+  /// False when the node's build, partition or features, -x or -w rule it out.
+  [[nodiscard]] bool may_use(cluster::NodeIndex node) const;
+
+ private:
+  /// One partition it may run in.
+  struct Part {
+    const cluster::Partition* partition = nullptr;
+    Ask ask;
+    std::optional<std::uint32_t> time_limit_minutes;
+    std::string hold;     // the limit that keeps it, or ""
+    bool closed = false;  // takes no new jobs
+  };
+  [[nodiscard]] JobPlan begin(const Part& part) const;
+  [[nodiscard]] JobPlan plan_in(const Part& part, const cluster::Usage& usage, Detail detail) const;
+  void find_lists();
+  void find_floor();
+
+  const cluster::Cluster* cluster_;
+  const request::Request* request_;
+  request::Counts counts_;
+  std::optional<Error> error_;
+  FeatureAsk features_;
+  std::vector<Part> parts_;
+  bool runnable_ = false;
+  cluster::Room floor_;
+  std::uint32_t min_nodes_ = 1;
+  bool single_node_ = false;
+  std::vector<cluster::NodeIndex> required_;
+  std::vector<cluster::NodeIndex> excluded_;
+  std::vector<cluster::NodeIndex> only_;  // -w that names more nodes than needed: one of these
+};
+
+}  // namespace berth::place
