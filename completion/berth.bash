@@ -277,18 +277,23 @@ _sbcast() {
     fi
 }
 _sdiag() { local cur name; _berth_option; _berth_words "--all --help --json --reset --version"; }
+_sprio() {
+    local cur name
+    _berth_option
+    _berth_words "--clusters= --format= --help --jobs= --long --noheader --norm --partition= --sort= --user= --version --weights"
+}
 
 # berth COMMAND …: the same as the command itself.
 _berth() {
     if [[ $COMP_CWORD -eq 1 ]]; then
         local cur=${COMP_WORDS[1]}
-        _berth_words "down explain help sacct salloc sattach sbatch sbcast scancel scontrol sdiag sinfo squeue
-            srun status up --version --help"
+        _berth_words "down explain help sacct salloc sattach sbatch sbcast scancel scontrol sdiag simulate
+            sinfo sprio squeue srun status up --version --help"
         return
     fi
     local command=${COMP_WORDS[1]}
     case $command in
-        sacct | salloc | sattach | sbatch | sbcast | scancel | scontrol | sdiag | sinfo | squeue | srun)
+        sacct | salloc | sattach | sbatch | sbcast | scancel | scontrol | sdiag | sinfo | sprio | squeue | srun)
             COMP_WORDS=("${COMP_WORDS[@]:1}")
             COMP_CWORD=$((COMP_CWORD - 1))
             "_$command" ;;
@@ -296,6 +301,9 @@ _berth() {
             local cur=${COMP_WORDS[COMP_CWORD]}
             case $command in
                 explain) _berth_words "--all --busy= --conf= --emulate= --help --json --verbose" ;;
+                simulate)
+                    _berth_words "--against= --against-set= --conf= --emulate= --format= --help --html= --jobs=
+                        --json= --limit-factor= --nodes= --priorities --seed= --set= --synthetic= --trace=" ;;
                 up) _berth_words "--emulate= --help" ;;
                 *) _berth_words "--help" ;;
             esac
@@ -303,7 +311,7 @@ _berth() {
     esac
 }
 
-for _berth_command in berth sacct salloc sattach sbatch sbcast scancel scontrol sdiag sinfo squeue srun; do
+for _berth_command in berth sacct salloc sattach sbatch sbcast scancel scontrol sdiag sinfo sprio squeue srun; do
     complete -F "_$_berth_command" "$_berth_command"
 done
 unset _berth_command
