@@ -108,6 +108,12 @@ struct Partition {
 
 enum class EnforcePartLimits { no, any, all };
 
+/// How a node is chosen among those that could take a job.
+enum class Placement {
+  best_fit,    // as select/cons_tres does
+  keep_whole,  // berth's own: BERTH_KEEP_GPUS_WHOLE
+};
+
 struct Settings {
   std::vector<std::string> gres_types;  // GresTypes
   std::optional<std::uint64_t> def_mem_per_cpu_mb;
@@ -128,6 +134,7 @@ struct Settings {
   std::uint32_t max_tasks_per_node = 512;
   std::uint32_t max_array_size = 1001;
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::no;
+  Placement placement = Placement::best_fit;
   std::string mpi_default = "none";
 };
 

@@ -146,6 +146,7 @@ void refresh_blocked(const Node& node, NodeUsage& usage) {
 
 void Usage::refresh_state(NodeIndex node) {
   const NodeUsage& usage = nodes_[node];
+  usage.policy_mark = 0;
   std::string key;
   append(key, hardware_class_[node]);
   append(key, usage.memory_mb);
@@ -219,8 +220,32 @@ void Overlay::clear() {
   usages_.clear();
 }
 
+Demand demand_of(const Node& node, const NodeShare& share) {
+  Demand out;
+  out.cpu_milli = std::uint64_t{share.cpus} * 1000;
+  out.memory_mb = share.memory_mb;
+  for (const GresShare& taken : share.gres) {
+    const Gres* gres = node.find_gres(taken.name);
+    if (gres == nullptr) continue;
+    if (gres->name == "gpu") out.gpus = static_cast<std::uint32_t>(taken.total());
+    for (std::size_t d = 0; gres->shares_gpu && d < taken.units.size(); ++d) {
+      if (taken.units[d] == 0) continue;
+      const std::uint64_t all = gres->devices[d].units;
+      const std::uint64_t milli = all == 0 ? 0 : (taken.units[d] * 1000 + all - 1) / all;
+      out.share_milli = std::max(out.share_milli, static_cast<std::uint32_t>(milli));
+    }
+  }
+  if (out.share_milli >= 1000) out.gpus = std::max(out.gpus, 1U);
+  if (out.gpus > 0) out.share_milli = 0;
+  return out;
+}
+
 void Usage::take(const Allocation& allocation) {
   change(allocation, true);
+  if (cluster_->settings.placement != Placement::keep_whole) return;
+  for (const NodeShare& share : allocation.nodes) {
+    typical_.note(demand_of(cluster_->nodes[share.node], share));
+  }
 }
 void Usage::release(const Allocation& allocation) {
   change(allocation, false);

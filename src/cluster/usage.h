@@ -2,14 +2,17 @@
 // inverses; taking what is not free is a broken invariant.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/small_vector.h"
 #include "cluster/cluster.h"
 #include "cluster/room.h"
+#include "cluster/typical.h"
 
 namespace berth::cluster {
 
@@ -54,8 +57,25 @@ struct NodeUsage {
   /// [gres position]: how many devices are not blocked. A node is passed over by this number alone
   /// where it can be, without looking further.
   SmallVector<std::uint32_t, 4> open_devices;
+  /// What the placement policy made of this node when it looked last, 0 = has not looked since it
+  /// changed. Read and written by `place` alone.
+  mutable std::uint64_t policy_mark = 0;
 
   [[nodiscard]] bool idle() const { return jobs == 0; }
+};
+
+/// What a placement policy remembers from job to job; made by `place`, shared by all copies of a
+/// usage. Who finds it busy (another thread looks at a copy) does without.
+class PolicyMemory {
+ public:
+  PolicyMemory() = default;
+  PolicyMemory(const PolicyMemory&) = delete;
+  PolicyMemory& operator=(const PolicyMemory&) = delete;
+  virtual ~PolicyMemory() = default;
+};
+struct PolicySlot {
+  std::unique_ptr<PolicyMemory> memory;
+  std::atomic_flag busy;
 };
 
 class Usage {
@@ -85,6 +105,12 @@ class Usage {
   void take(const Allocation& allocation);
   void release(const Allocation& allocation);
 
+  /// What was taken lately, where the policy wants to know it. More may be noted, e.g. from
+  /// history.
+  [[nodiscard]] const Typical& typical() const { return typical_; }
+  [[nodiscard]] Typical& typical() { return typical_; }
+  [[nodiscard]] PolicySlot& policy() const { return *policy_; }
+
   /// What is free, in short: nothing on nodes that are not usable or are closed.
   [[nodiscard]] const RoomTree& rooms() const { return rooms_; }
   /// Node::usable has changed.
@@ -103,7 +129,12 @@ class Usage {
   std::vector<NodeUsage> pristine_;
   std::vector<NodeIndex> examples_;
   RoomTree rooms_;
+  Typical typical_;
+  std::shared_ptr<PolicySlot> policy_ = std::make_shared<PolicySlot>();
 };
+
+/// What a share of a node is as a demand.
+Demand demand_of(const Node& node, const NodeShare& share);
 
 /// Works out `blocked` and `open_devices` from the units that are taken.
 void refresh_blocked(const Node& node, NodeUsage& usage);
@@ -158,6 +189,9 @@ class UsageView {
   [[nodiscard]] const Node& example(std::uint32_t hardware_class) const {
     return usage_->example(hardware_class);
   }
+  [[nodiscard]] const Usage& usage() const { return *usage_; }
+  /// True when the node looks as it does now.
+  [[nodiscard]] bool as_is(NodeIndex node) const { return !empty_ && slot_of(node) < 0; }
 
  private:
   [[nodiscard]] std::int32_t slot_of(NodeIndex node) const {

@@ -15,7 +15,7 @@
 namespace berth::conf {
 namespace {
 
-constexpr std::array<std::string_view, 17> kSelectParameters = {"CR_CPU",
+constexpr std::array<std::string_view, 18> kSelectParameters = {"CR_CPU",
                                                                 "CR_CPU_Memory",
                                                                 "CR_Core",
                                                                 "CR_Core_Memory",
@@ -27,6 +27,7 @@ constexpr std::array<std::string_view, 17> kSelectParameters = {"CR_CPU",
                                                                 "CR_LLN",
                                                                 "CR_Pack_Nodes",
                                                                 "CR_NO_DIST_TOPO_BLOCK",
+                                                                "BERTH_KEEP_GPUS_WHOLE",
                                                                 "ENFORCE_BINDING_GRES",
                                                                 "LL_SHARED_GRES",
                                                                 "MULTIPLE_SHARING_GRES_PJ",

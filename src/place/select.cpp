@@ -79,8 +79,9 @@ std::vector<NodeIndex> emptiest_first(const SelectInput& in, std::vector<NodeInd
 /// One attempt to gather nodes with a fixed set of candidates and one pass.
 class Gathering {
  public:
-  Gathering(const SelectInput& in, const std::vector<NodeIndex>& candidates, Pass pass)
-      : in_(in), ask_(in.ask), candidates_(candidates), book_(in, pass) {
+  Gathering(const SelectInput& in, const std::vector<NodeIndex>& candidates, Pass pass,
+            Ranking* ranking = nullptr)
+      : in_(in), ask_(in.ask), candidates_(candidates), ranking_(ranking), book_(in, pass) {
     wanted_cpus_ = ceiling_ = static_cast<std::int64_t>(ask_.total_cpus);
     wanted_nodes_ = ask_.desired_nodes;
     min_missing_ = ask_.min_nodes;
@@ -111,6 +112,8 @@ class Gathering {
         take_spread();
       } else if (ask_.least_loaded) {
         take_least_loaded();
+      } else if (ranking_ != nullptr) {
+        take_ranked();
       } else {
         take_runs();
       }
@@ -118,6 +121,12 @@ class Gathering {
     if (!enough()) return std::nullopt;
     std::ranges::sort(taken_, {}, &Taken::node);
     return std::move(taken_);
+  }
+
+  /// How good the node is for what would be taken of it now.
+  [[nodiscard]] Ranking::Rank rank(NodeIndex node, const Offer& offer) const {
+    std::int64_t tasks_here = 0;
+    return ranking_->of(part_of(node, offer, tasks_here));
   }
 
  private:
@@ -176,9 +185,10 @@ class Gathering {
     return static_cast<std::int64_t>(gpus * *ask_.cpus_per_gpu);
   }
 
-  void take(NodeIndex node, const Offer& offer) {
+  /// What would be taken of a node now, and the tasks that come with it.
+  [[nodiscard]] Taken part_of(NodeIndex node, const Offer& offer, std::int64_t& tasks_here) const {
     Taken taken{node, share_of(node, offer), {}, offer};
-    std::int64_t tasks_here = 0;
+    tasks_here = 0;
     if (ask_.tasks) {
       const std::int64_t spare = tasks_left_ - std::max<std::int64_t>(min_missing_ - 1, 0);
       const std::int64_t fit = ask_.overcommit ? spare : taken.cpus / ask_.cpus_per_task;
@@ -203,8 +213,14 @@ class Gathering {
       }
       if (want.per_node > 0) units = want.per_node;
       taken.devices[i] = units;
-      gathered_[i] += units;
     }
+    return taken;
+  }
+
+  void take(NodeIndex node, const Offer& offer) {
+    std::int64_t tasks_here = 0;
+    Taken taken = part_of(node, offer, tasks_here);
+    for (std::size_t i = 0; i < taken.devices.size(); ++i) gathered_[i] += taken.devices[i];
     wanted_cpus_ -= taken.cpus;
     ceiling_ -= taken.cpus;
     tasks_left_ -= tasks_here;
@@ -321,6 +337,43 @@ class Gathering {
     }
   }
 
+  /// Berth's own order: by weight, then the best ranked; one node that holds all first.
+  void take_ranked() {
+    struct Entry {
+      std::uint32_t weight;
+      Ranking::Rank rank;
+      NodeIndex node;
+    };
+    std::vector<Entry> order;
+    std::vector<std::optional<Ranking::Rank>> ranks(in_.usage.state_count());
+    for (NodeIndex node : candidates_) {
+      if (std::ranges::binary_search(in_.required, node)) continue;
+      const Offer& offer = book_.of(node);
+      if (!offer.usable()) continue;
+      std::optional<Ranking::Rank>& known = ranks[in_.usage.state_of(node)];
+      if (!known) known = rank(node, offer);
+      order.push_back({in_.cluster.nodes[node].weight, *known, node});
+    }
+    std::sort(order.begin(), order.end(), [](const Entry& a, const Entry& b) {
+      if (a.weight != b.weight) return a.weight < b.weight;
+      return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;
+    });
+    if (wanted_nodes_ <= 1 && min_missing_ <= 1) {
+      for (const Entry& entry : order) {
+        const Offer& offer = book_.of(entry.node);
+        if (offer.cpus < wanted_cpus_ || !has_enough_devices(offer)) continue;
+        take(entry.node, offer);
+        return;
+      }
+    }
+    for (const Entry& entry : order) {
+      if (satisfied() || nodes_left_ <= 0) return;
+      const Offer& offer = book_.of(entry.node);
+      if (nodes_left_ == 1 && offer.cpus < wanted_cpus_) continue;
+      take(entry.node, offer);
+    }
+  }
+
   bool take_best_single(std::span<const NodeIndex> nodes) {
     std::optional<NodeIndex> best;
     for (NodeIndex node : nodes) {
@@ -386,6 +439,7 @@ class Gathering {
   const SelectInput& in_;
   const Ask& ask_;
   const std::vector<NodeIndex>& candidates_;
+  Ranking* ranking_;
   OfferBook book_;
   std::int64_t wanted_cpus_ = 0;   // W
   std::int64_t ceiling_ = 0;       // C
@@ -397,14 +451,21 @@ class Gathering {
   std::vector<Taken> taken_;
 };
 
-/// At most one node: the first that offers everything, by weight and index.
-std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass) {
+/// At most one node: the first that offers everything, by weight, rank and index.
+std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass,
+                                                Ranking* ranking) {
   if (in.required.size() > 1) return std::nullopt;
   const std::vector<NodeIndex> order =
       emptiest_first(in, in.required.empty() ? in.candidates : in.required);
   OfferBook book(in, pass);
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
+  const Gathering nothing_yet(in, order, pass, ranking);
+  std::vector<std::optional<Ranking::Rank>> ranks(ranking == nullptr ? 0 : in.usage.state_count());
+  std::optional<NodeIndex> best;
+  Ranking::Rank best_rank;
   for (NodeIndex node : order) {
+    // The order is by weight: a heavier node is not looked at once a lighter one will do.
+    if (best && in.cluster.nodes[*best].weight != in.cluster.nodes[node].weight) break;
     const Offer& offer = book.of(node);
     if (!offer.usable() || offer.cpus < in.ask.total_cpus) continue;
     bool fits = true;
@@ -412,11 +473,20 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
       fits = fits && offer.devices[i] >= in.ask.devices[i].per_job;
     }
     if (!fits) continue;
-    const std::vector<NodeIndex> only{node};
-    SelectInput one{in.cluster, in.usage, in.ask, only, only, in.pool_shares};
-    return Gathering(one, only, pass).run();
+    if (ranking == nullptr) {
+      best = node;
+      break;
+    }
+    std::optional<Ranking::Rank>& known = ranks[in.usage.state_of(node)];
+    if (!known) known = nothing_yet.rank(node, offer);
+    if (best && *known >= best_rank) continue;
+    best = node;
+    best_rank = *known;
   }
-  return std::nullopt;
+  if (!best) return std::nullopt;
+  const std::vector<NodeIndex> only{*best};
+  SelectInput one{in.cluster, in.usage, in.ask, only, only, in.pool_shares};
+  return Gathering(one, only, pass).run();
 }
 
 /// The usable candidates with what each could give if it came first.
@@ -454,20 +524,34 @@ std::vector<NodeIndex> weakest_first(const SelectInput& in, const std::vector<Ta
 }
 
 std::optional<std::vector<Taken>> gather(const SelectInput& in,
-                                         const std::vector<NodeIndex>& candidates) {
+                                         const std::vector<NodeIndex>& candidates,
+                                         Ranking* ranking = nullptr) {
   for (Pass pass : {Pass::near, Pass::any}) {
     if (pass == Pass::any && in.ask.devices.empty()) continue;  // the same as the first pass
+    if (ranking != nullptr) {
+      if (auto taken = Gathering(in, candidates, pass, ranking).run()) return taken;
+    }
     if (auto taken = Gathering(in, candidates, pass).run()) return taken;
   }
   return std::nullopt;
 }
 
+/// Berth's own order is for real choices among free nodes: not for "could it ever run", not where
+/// the job or its partition say which nodes come first.
+bool uses_ranking(const SelectInput& in) {
+  return in.cluster.settings.placement == cluster::Placement::keep_whole && !in.pool_shares &&
+         !in.ask.contiguous && !in.ask.spread && !in.ask.least_loaded && in.ask.arbitrary.empty();
+}
+
 std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
+  std::optional<Ranking> ranking;
+  if (uses_ranking(in)) ranking.emplace(in.cluster, in.usage, in.ask);
+  Ranking* const preference = ranking ? &*ranking : nullptr;
   if (in.ask.max_nodes == 1U) {
-    if (auto taken = select_single(in, Pass::near)) return taken;
-    return select_single(in, Pass::any);
+    if (auto taken = select_single(in, Pass::near, preference)) return taken;
+    return select_single(in, Pass::any, preference);
   }
-  if (auto taken = gather(in, in.candidates)) return taken;
+  if (auto taken = gather(in, in.candidates, preference)) return taken;
   const std::vector<Taken> offers = offers_of(in, in.candidates);
   if (!could_hold(in.ask, offers)) return std::nullopt;
   // Without the weakest nodes the gathering may come out better. On large clusters several go at

@@ -7,16 +7,9 @@
 #include "cluster/usage.h"
 #include "place/ask.h"
 #include "place/examine.h"
+#include "place/ranking.h"
 
 namespace berth::place {
-
-/// What is taken of one chosen node, before tasks and cores are settled.
-struct Taken {
-  cluster::NodeIndex node = 0;
-  std::uint32_t cpus = 0;              // the node's share of the job's CPUs
-  std::vector<std::uint64_t> devices;  // granted units, by DeviceAsk
-  Offer offer;
-};
 
 struct SelectInput {
   const cluster::Cluster& cluster;

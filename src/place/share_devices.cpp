@@ -19,8 +19,9 @@ using cluster::NodeUsage;
 /// entry: that is how Slurm does it, and the recordings depend on it.
 class Picker {
  public:
+  /// `well_linked`: berth's own policy, which looks for the devices with most links instead.
   Picker(const Node& node, const NodeUsage& usage, const Gres& gres, const DeviceAsk& want,
-         GresShare& share)
+         GresShare& share, bool well_linked)
       : node_(node), gres_(gres), share_(share) {
     share_.units.resize(gres.devices.size(), 0);
     free_.resize(gres.devices.size());
@@ -33,6 +34,8 @@ class Picker {
       if (share_.units[d] > 0) free_[d] -= std::min(free_[d], share_.units[d]);
       linked_ = linked_ && gres.devices[d].links.size() == gres.devices.size();
     }
+    well_linked_ = well_linked && linked_;
+    linked_ = linked_ && !well_linked_;
   }
 
   [[nodiscard]] bool linked() const { return linked_; }
@@ -40,6 +43,7 @@ class Picker {
   /// Up to `count` units of devices for which `where` holds; returns how many were taken.
   template <class Where>
   std::uint64_t pick(std::uint64_t count, Where where) {
+    if (well_linked_) return pick_well_linked(count, where);
     std::uint64_t got = 0;
     for (std::size_t at = 0; at < list_.size() && got < count;) {
       const std::size_t d = list_[at];
@@ -98,6 +102,54 @@ class Picker {
     share_.units[d] += units;
   }
 
+  /// One device after the other, each the one with most links to those picked and, among equals,
+  /// with fewest to those left free. The first is each of them in turn; the best set is taken.
+  template <class Where>
+  std::uint64_t pick_well_linked(std::uint64_t count, Where where) {
+    std::vector<std::size_t> open;
+    std::vector<std::size_t> held;
+    for (std::size_t d = 0; d < free_.size(); ++d) {
+      if (share_.units[d] > 0) held.push_back(d);
+      if (free_[d] > 0 && where(gres_.devices[d])) open.push_back(d);
+    }
+    const std::size_t wanted = std::min<std::size_t>(count, open.size());
+    if (wanted == 0) return 0;
+    std::vector<std::size_t> best;
+    long best_links = -1;
+    for (std::size_t seed : open) {
+      std::vector<std::size_t> chosen = held;
+      std::vector<std::size_t> left = open;
+      long links = 0;
+      for (std::size_t n = 0; n < wanted; ++n) {
+        const std::size_t next = n == 0 && held.empty() ? seed : most_linked(left, chosen);
+        links += links_to(next, chosen);
+        std::erase(left, next);
+        chosen.push_back(next);
+      }
+      if (links > best_links) {
+        best_links = links;
+        best.assign(chosen.begin() + static_cast<std::ptrdiff_t>(held.size()), chosen.end());
+      }
+      if (!held.empty()) break;  // the first one is not free to choose
+    }
+    for (std::size_t d : best) take(d, 1);
+    return wanted;
+  }
+
+  [[nodiscard]] long links_to(std::size_t device, const std::vector<std::size_t>& others) const {
+    long links = 0;
+    for (std::size_t other : others) {
+      if (other != device) links += gres_.devices[device].links[other];
+    }
+    return links;
+  }
+  [[nodiscard]] std::size_t most_linked(const std::vector<std::size_t>& open,
+                                        const std::vector<std::size_t>& chosen) const {
+    return *std::ranges::max_element(open, {}, [&](std::size_t d) {
+      return std::pair(links_to(d, chosen), -links_to(d, open));
+    });
+  }
+
   void resort() {
     std::vector<long> links(list_.size(), 0);
     for (std::size_t d = 0; d < list_.size(); ++d) {
@@ -113,7 +165,8 @@ class Picker {
   GresShare& share_;
   std::vector<std::uint64_t> free_;
   std::vector<std::size_t> list_;
-  bool linked_ = false;
+  bool linked_ = false;  // picked as Slurm does
+  bool well_linked_ = false;
 };
 
 /// The job's cores on a node, socket by socket.
@@ -162,6 +215,9 @@ class DeviceChoice {
     return want_.per_job > 0 && want_.per_node == 0 && want_.per_socket == 0 && want_.per_task == 0;
   }
   [[nodiscard]] const Node& node_of(std::size_t i) const { return cluster_.nodes[shares_[i].node]; }
+  [[nodiscard]] bool keeps_whole() const {
+    return cluster_.settings.placement == cluster::Placement::keep_whole;
+  }
 
   GresShare& share_of(std::size_t i, const Gres& gres) {
     auto& all = shares_[i].gres;
@@ -173,7 +229,7 @@ class DeviceChoice {
 
   bool choose_whole(std::size_t i, const Gres& gres, GresShare& share) {
     const Node& node = node_of(i);
-    Picker picker(node, usage_.at(shares_[i].node), gres, want_, share);
+    Picker picker(node, usage_.at(shares_[i].node), gres, want_, share, keeps_whole());
     const UsedSockets used(node, shares_[i].cores);
     if (want_.per_node > 0) {
       return pick_proportional(picker, node, used, want_.per_node, true) == want_.per_node;
@@ -329,7 +385,8 @@ class DeviceChoice {
       const Node& node = node_of(i);
       const Gres* gres = node.find_gres(want_.name);
       if (gres == nullptr) continue;
-      Picker picker(node, usage_.at(shares_[i].node), *gres, want_, share_of(i, *gres));
+      Picker picker(node, usage_.at(shares_[i].node), *gres, want_, share_of(i, *gres),
+                    keeps_whole());
       std::uint64_t room = paid_for(i);
       for (std::uint32_t s = 0; s < node.sockets && total_ < want_.per_job && room > 0; ++s) {
         const std::uint64_t got = picker.pick(std::min(want_.per_job - total_, room),
@@ -385,6 +442,9 @@ class DeviceChoice {
     std::ranges::stable_sort(order, {}, rank);
     if (ask_.least_loaded_shares) {
       std::ranges::stable_sort(order, std::greater<>{},
+                               [&](std::size_t d) { return free_units(node, usage, gres, d); });
+    } else if (keeps_whole()) {  // the GPU with the least left that holds it
+      std::ranges::stable_sort(order, {},
                                [&](std::size_t d) { return free_units(node, usage, gres, d); });
     } else if (want_.name == "mps") {  // a GPU that serves MPS already is used up first
       const auto position = static_cast<std::size_t>(&gres - node.gres.data());

@@ -146,6 +146,7 @@ class Builder {
     s.least_loaded_shares = has(given, "LL_SHARED_GRES");
     s.core_default_dist_block = has(given, "CR_CORE_DEFAULT_DIST_BLOCK");
     s.one_task_per_core = has(given, "CR_ONE_TASK_PER_CORE");
+    if (has(given, "BERTH_KEEP_GPUS_WHOLE")) s.placement = cluster::Placement::keep_whole;
     for (const std::string& word : given->value) {
       const bool memory = word.ends_with("_Memory");
       const bool resource = memory || word == "CR_CPU" || word == "CR_Core" || word == "CR_Socket";

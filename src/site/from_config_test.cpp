@@ -339,6 +339,7 @@ TEST(FromConfig, FillsSettings) {
       "ClusterName=c\nNodeName=n\nPartitionName=p Nodes=n\n"
       "SelectTypeParameters=CR_Core,ENFORCE_BINDING_GRES,MULTIPLE_SHARING_GRES_PJ,"
       "ONE_TASK_PER_SHARING_GRES,LL_SHARED_GRES,CR_CORE_DEFAULT_DIST_BLOCK,CR_ONE_TASK_PER_CORE,"
+      "BERTH_KEEP_GPUS_WHOLE,"
       "CR_LLN\n"
       "TaskPlugin=task/cgroup MaxTasksPerNode=9 MaxArraySize=8 MpiDefault=pmi2 "
       "EnforcePartLimits=ALL DefMemPerCPU=1 MaxMemPerNode=2 DefCpuPerGPU=3\n",
