@@ -314,6 +314,7 @@ constexpr SacctField kFields[] = {
     {"NodeList", 15, SHOW(append_nodes(out, row))},
     {"NTasks", 8, STEP(append_unsigned(out, s.step().tasks()))},
     {"Partition", 10, JOB(out += j.partition())},
+    {"PendingReasons", 22, JOB(out += j.pending_reasons())},
     {"Planned", 10, JOB(append_clock(out, planned_seconds(row, shown)))},
     {"PlannedCPU", 10, JOB(append_clock(out, planned_seconds(row, shown) * j.cpus()))},
     {"PlannedCPURAW", 13, JOB(append_number(out, planned_seconds(row, shown) * j.cpus()))},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conf/lines.h"
+#include "conf/priority_keys.h"
 
 namespace berth::conf {
 
@@ -87,7 +88,7 @@ struct DaemonKeys {
   std::string scheduler_type = "sched/backfill";
   Parameters scheduler, launch, controller, node, dependency;  // …Parameters
   std::string interactive_step_options = "--interactive --preserve-env --pty $SHELL";
-  std::string priority_type = "priority/multifactor";
+  PriorityKeys priority;
   std::string preempt_mode = "OFF";
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case

@@ -11,6 +11,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::ListNodes:
     case Kind::ShowConfig:
     case Kind::ListHistory:
+    case Kind::ListPriorities:
       return {kind, Who::anyone, Where::reader};
     case Kind::SubmitJob:
     case Kind::CreateStep:
@@ -58,6 +59,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::Results:
     case Kind::DiagnoseReply:
     case Kind::HistoryReply:
+    case Kind::PrioritiesReply:
     case Kind::Launch:
     case Kind::LaunchReply:
     case Kind::Input:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "controller/change_results.h"
@@ -80,7 +81,10 @@ wire::Results act_on_jobs(job::State& state, const Caller& caller, const wire::A
       return act(state, id, caller, ask, now);
     });
   };
-  for (const wire::JobName& name : ask.jobs()) {
+  std::vector<wire::JobName> names(ask.jobs().begin(), ask.jobs().end());
+  // Each goes before all others: the first one named is moved last.
+  if (ask.action() == "top") std::ranges::reverse(names);
+  for (const wire::JobName& name : names) {
     const std::vector<job::JobId> known = state.named(name);
     if (known.empty()) {
       add_failure(results, wire::shown(name), job::job_error(job::JobFault::no_such_job));

@@ -175,7 +175,7 @@ void Engine::take_turn(std::vector<Event> events) {
   if (!degraded_) {
     const Moment start = Steady::now();
     const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
-    figures_.count_cycle(seen, since(start), turn.now);
+    figures_.count_cycle(seen, since(start), state_->queue().size(), turn.now);
   }
   finish(turn);
   flush();
@@ -208,7 +208,7 @@ void Engine::handle(Turn& turn, Event& event) {
   } else {
     outbox_.close(request.peer);
   }
-  figures_.count_request(request.kind, request.caller.uid, since(start));
+  parts_.requests.count(request.kind, request.caller.uid, since(start));
 }
 
 void Engine::pass_time(Turn& turn) {
@@ -231,7 +231,9 @@ void Engine::flush() {
     changed_jobs_.clear();
   }
   if (!changed_nodes_.empty() || all_changed_) stale_ = true;
-  if (!changed_jobs_.empty() || all_jobs_changed_) stale_jobs_ = true;
+  if (!changed_jobs_.empty() || all_jobs_changed_ || published_round_ != state_->priority_round()) {
+    stale_jobs_ = true;
+  }
   parts_.front.act(outbox_.take());
 }
 

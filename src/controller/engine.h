@@ -30,6 +30,7 @@
 #include "controller/outbox.h"
 #include "controller/owners.h"
 #include "controller/published.h"
+#include "controller/request_counts.h"
 #include "controller/setup.h"
 #include "controller/tickets.h"
 #include "controller/users.h"
@@ -45,6 +46,7 @@ struct Parts {
   Users& users;
   Front& front;
   Published& published;
+  RequestCounts& requests;
   Setup setup;
   store::Store store;
   std::string cluster_key;
@@ -224,7 +226,8 @@ class Engine {
   std::set<job::JobId> changed_jobs_;
   std::set<std::string> changed_nodes_;
   bool all_jobs_changed_ = true;
-  bool all_changed_ = true;  // nodes, partitions, configuration
+  std::uint64_t published_round_ = 0;  // State::priority_round()
+  bool all_changed_ = true;            // nodes, partitions, configuration
   std::atomic<bool> stale_jobs_{true};
   std::atomic<bool> stale_{true};
 

@@ -4,7 +4,8 @@
 
 namespace berth::controller {
 
-void Figures::count_cycle(const schedule::Figures& seen, std::uint64_t took, std::int64_t now) {
+void Figures::count_cycle(const schedule::Figures& seen, std::uint64_t took, std::size_t queue,
+                          std::int64_t now) {
   jobs_started += seen.started;
   if (seen.examined == 0) return;
   ++cycles;
@@ -13,6 +14,7 @@ void Figures::count_cycle(const schedule::Figures& seen, std::uint64_t took, std
   cycle_microseconds += took;
   cycle_last_examined = seen.examined;
   cycle_examined += seen.examined;
+  cycle_last_queue = queue;
   if (!seen.backfill) return;
   ++passes;
   pass_last_microseconds = took;
@@ -21,6 +23,8 @@ void Figures::count_cycle(const schedule::Figures& seen, std::uint64_t took, std
   pass_last_examined = seen.examined;
   pass_examined += seen.examined;
   pass_last_at = now;
+  pass_last_queue = queue;
+  pass_queue += queue;
 }
 
 void Figures::count_commit(std::uint64_t took, bool stored) {
@@ -33,21 +37,12 @@ void Figures::count_commit(std::uint64_t took, bool stored) {
   commit_most_microseconds = std::max(commit_most_microseconds, took);
 }
 
-void Figures::count_request(wire::Kind kind, std::uint32_t uid, std::uint64_t took) {
-  RequestFigures& of_kind = requests[kind];
-  ++of_kind.count;
-  of_kind.microseconds += took;
-  if (users.size() >= kMostUsers && !users.contains(uid)) return;
-  RequestFigures& of_user = users[uid];
-  ++of_user.count;
-  of_user.microseconds += took;
-}
-
-void Figures::reset(std::int64_t now) {
+void Figures::reset(const job::Backfilled& backfilled, std::int64_t now) {
   const std::int64_t kept = started;
   *this = {};
   started = kept;
   since = now;
+  backfilled_before = backfilled;
 }
 
 }  // namespace berth::controller

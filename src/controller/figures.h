@@ -1,20 +1,12 @@
 // What sdiag shows: counted by the state thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
-#include <string>
 
+#include "job/state.h"
 #include "schedule/schedule.h"
-#include "wire/frame.h"
 
 namespace berth::controller {
-
-struct RequestFigures {
-  std::uint64_t count = 0;
-  std::uint64_t microseconds = 0;
-};
 
 struct Figures {
   std::int64_t since = 0;    // when counting began
@@ -45,17 +37,17 @@ struct Figures {
   std::uint64_t pass_examined = 0;
   std::uint64_t pass_last_examined = 0;
   std::int64_t pass_last_at = 0;
-  std::uint64_t backfilled = 0;
+  std::uint64_t cycle_last_queue = 0;  // jobs in the queue
+  std::uint64_t pass_last_queue = 0;
+  std::uint64_t pass_queue = 0;
+  job::Backfilled backfilled_before;  // as counting began: State counts on
 
-  std::map<wire::Kind, RequestFigures> requests;
-  std::map<std::uint32_t, RequestFigures> users;  // by uid, at most kMostUsers
-  static constexpr std::size_t kMostUsers = 1000;
-
-  void count_cycle(const schedule::Figures& seen, std::uint64_t took, std::int64_t now);
+  /// `queue`: how many jobs waited.
+  void count_cycle(const schedule::Figures& seen, std::uint64_t took, std::size_t queue,
+                   std::int64_t now);
   void count_commit(std::uint64_t took, bool stored);
-  void count_request(wire::Kind kind, std::uint32_t uid, std::uint64_t took);
   /// Counts from zero; when the controller started stays.
-  void reset(std::int64_t now);
+  void reset(const job::Backfilled& backfilled, std::int64_t now);
 
   std::size_t connected_agents = 0;
   std::size_t queued = 0;  // events that waited for the last turn

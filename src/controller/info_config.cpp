@@ -297,6 +297,23 @@ std::string clock_time(job::Time seconds_since) {
 
 using Values = std::map<std::string_view, std::string>;
 
+/// "7-00:00:00", "00:05:00".
+std::string days_and_time(std::uint32_t value) {
+  const std::uint32_t days = value / 86400;
+  const std::string time =
+      fmt::format("{:02}:{:02}:{:02}", value / 3600 % 24, value / 60 % 60, value % 60);
+  return days == 0 ? time : fmt::format("{}-{}", days, time);
+}
+
+/// The weights are shown as they were given.
+void put_priority(Values& v, const conf::PriorityKeys& keys) {
+  v["PriorityType"] = keys.type;
+  v["PriorityCalcPeriod"] = days_and_time(keys.calc_period_seconds);
+  v["PriorityMaxAge"] = days_and_time(keys.max_age_seconds);
+  v["PriorityFavorSmall"] = keys.favor_small ? "yes" : "no";
+  v["PriorityFlags"] = fmt::format("{}", fmt::join(keys.flags, ","));
+}
+
 void put_limits(Values& v, const Setup& setup) {
   const conf::DaemonKeys& keys = setup.keys();
   const cluster::Settings& settings = setup.cluster.settings;
@@ -348,7 +365,7 @@ void put_plugins(Values& v, const Setup& setup) {
   v["GresTypes"] = list_or(setup.cluster.settings.gres_types, kNone);
   v["MpiDefault"] = plugin(setup.cluster.settings.mpi_default);
   v["PreemptMode"] = upper(keys.preempt_mode);
-  v["PriorityType"] = keys.priority_type;
+  put_priority(v, keys.priority);
   v["ProctrackType"] = keys.proctrack_type;
   v["SchedulerParameters"] = parameters(keys.scheduler);
   v["SchedulerType"] = keys.scheduler_type;

@@ -50,7 +50,7 @@ void put_jobs(Report& report, const job::State& state, const Figures& figures, j
   report.gap();
 }
 
-void put_main(Report& report, const job::State& state, const Figures& figures, job::Time now) {
+void put_main(Report& report, const Figures& figures, job::Time now) {
   report.heading("Main schedule statistics (microseconds):");
   report.count("\tLast cycle:   ", figures.cycle_last_microseconds);
   report.count("\tMax cycle:    ", figures.cycle_most_microseconds);
@@ -60,7 +60,7 @@ void put_main(Report& report, const job::State& state, const Figures& figures, j
   const auto minutes =
       static_cast<std::uint64_t>(std::max<job::Time>(60, now - figures.since)) / 60;
   report.count("\tCycles per minute: ", figures.cycles / minutes);
-  report.count("\tLast queue length: ", state.pending_count());
+  report.count("\tLast queue length: ", figures.cycle_last_queue);
   report.gap();
   report.heading("Main scheduler exit:");
   report.count("\tEnd of job queue:", figures.cycles);
@@ -74,9 +74,11 @@ void put_main(Report& report, const job::State& state, const Figures& figures, j
 
 void put_backfill(Report& report, const job::State& state, const Figures& figures) {
   report.heading("Backfilling stats");
-  report.count("\tTotal backfilled jobs (since last slurm start): ", figures.backfilled);
-  report.count("\tTotal backfilled jobs (since last stats cycle start): ", figures.backfilled);
-  report.count("\tTotal backfilled heterogeneous job components: ", 0);
+  const job::Backfilled backfilled = state.backfilled();
+  report.count("\tTotal backfilled jobs (since last slurm start): ", backfilled.jobs);
+  report.count("\tTotal backfilled jobs (since last stats cycle start): ",
+               backfilled.jobs - figures.backfilled_before.jobs);
+  report.count("\tTotal backfilled heterogeneous job components: ", backfilled.components);
   report.count("\tTotal cycles: ", figures.passes);
   report.line("\tLast cycle when: ",
               figures.pass_last_at == 0 ? "N/A" : fmt::format("@{}", figures.pass_last_at));
@@ -87,8 +89,8 @@ void put_backfill(Report& report, const job::State& state, const Figures& figure
   report.count("\tLast depth cycle (try sched): ", figures.pass_last_examined);
   report.count("\tDepth Mean: ", mean(figures.pass_examined, figures.passes));
   report.count("\tDepth Mean (try depth): ", mean(figures.pass_examined, figures.passes));
-  report.count("\tLast queue length: ", state.pending_count());
-  report.count("\tQueue length mean: ", mean(figures.pass_examined, figures.passes));
+  report.count("\tLast queue length: ", figures.pass_last_queue);
+  report.count("\tQueue length mean: ", mean(figures.pass_queue, figures.passes));
   report.count("\tLast table size: ", state.cluster().nodes.size());
   report.count("\tMean table size: ", state.cluster().nodes.size());
   report.gap();
@@ -110,15 +112,15 @@ std::uint64_t clock_latency() {
       std::chrono::duration_cast<std::chrono::microseconds>(took).count());
 }
 
-void put_requests(Report& report, const Figures& figures, Users& users) {
+void put_requests(Report& report, const RequestCounts::Counts& counts, Users& users) {
   const auto more = [](const auto& a, const auto& b) { return a.second.count > b.second.count; };
   const auto figure = [](const RequestFigures& f) {
     return fmt::format("count:{:<6} ave_time:{:<6} total_time:{}", f.count,
                        mean(f.microseconds, f.count), f.microseconds);
   };
   report.heading("Remote Procedure Call statistics by message type");
-  std::vector<std::pair<wire::Kind, RequestFigures>> kinds(figures.requests.begin(),
-                                                           figures.requests.end());
+  std::vector<std::pair<wire::Kind, RequestFigures>> kinds(counts.kinds.begin(),
+                                                           counts.kinds.end());
   std::ranges::stable_sort(kinds, more);
   for (const auto& [kind, f] : kinds) {
     report.line(fmt::format("\t{:<40}({:5}) ", wire::name_of(kind), static_cast<int>(kind)),
@@ -126,8 +128,8 @@ void put_requests(Report& report, const Figures& figures, Users& users) {
   }
   report.gap();
   report.heading("Remote Procedure Call statistics by user");
-  std::vector<std::pair<std::uint32_t, RequestFigures>> callers(figures.users.begin(),
-                                                                figures.users.end());
+  std::vector<std::pair<std::uint32_t, RequestFigures>> callers(counts.users.begin(),
+                                                                counts.users.end());
   std::ranges::stable_sort(callers, more);
   for (const auto& [uid, f] : callers) {
     report.line(fmt::format("\t{:<16}({:8}) ", users.name_of(uid), uid), figure(f));
@@ -139,7 +141,8 @@ void put_requests(Report& report, const Figures& figures, Users& users) {
 
 }  // namespace
 
-wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures, Users& users,
+wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures,
+                                   const RequestCounts::Counts& requests, Users& users,
                                    job::Time now) {
   wire::DiagnoseReply reply;
   Report report(reply);
@@ -153,12 +156,12 @@ wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figur
   report.count("DBD Agent queue size: ", 0);
   report.gap();
   put_jobs(report, state, figures, now);
-  put_main(report, state, figures, now);
+  put_main(report, figures, now);
   put_backfill(report, state, figures);
   report.line("Latency for 1000 calls to gettimeofday(): ",
               fmt::format("{} microseconds", clock_latency()));
   report.gap();
-  put_requests(report, figures, users);
+  put_requests(report, requests, users);
   return reply;
 }
 

@@ -2,13 +2,15 @@
 #pragma once
 
 #include "controller/figures.h"
+#include "controller/request_counts.h"
 #include "controller/users.h"
 #include "job/state.h"
 #include "wire/info.pb.h"
 
 namespace berth::controller {
 
-wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures, Users& users,
+wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures,
+                                   const RequestCounts::Counts& requests, Users& users,
                                    job::Time now);
 
 }  // namespace berth::controller

@@ -233,6 +233,7 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHi
   wire::HistoryJob& out = *reply.add_jobs();
   *out.mutable_job() = job_info({site_->cluster, site_->tracked, users_}, job, now);
   out.mutable_job()->set_name(row.name);
+  out.mutable_job()->set_pending_reasons(job.waits.text(now));
   out.mutable_job()->set_account(row.account);
   if (task) {
     out.mutable_job()->set_array_task_id(*task);

@@ -1,30 +1,17 @@
-// What a job asks for, in numbers, before it has nodes: the size that ReqTRES, NumCPUs and NumTasks
-// show.
+// What a job asks for, before it has nodes, as ReqTRES, NumCPUs and NumTasks show it.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "cluster/cluster.h"
 #include "controller/info_tres.h"
-#include "request/counts.h"
+#include "job/asked_size.h"
 #include "request/request.h"
 
 namespace berth::controller {
 
-struct AskedSize {
-  request::Counts counts;
-  std::uint32_t nodes = 1;
-  std::uint32_t tasks = 1;
-  bool tasks_given = false;  // -n, or an option that fixes the count
-  std::uint32_t cpus_per_task = 1;
-  std::uint64_t cpus = 1;
-  std::uint32_t min_cpus_node = 1;
-  std::optional<request::Memory> memory;  // asked for, or the default of the partition
-  std::uint64_t memory_mb = 0;            // of the whole job
-};
-AskedSize asked_size(const cluster::Cluster& cluster, const request::Request& request,
-                     const cluster::Partition* partition);
+using job::asked_size;
+using job::AskedSize;
 
 /// NumCPUs of a job that has no nodes: what the search for nodes tries, which under
 /// --gres-flags=enforce-binding is a core near each of the GPUs.

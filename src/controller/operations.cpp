@@ -66,11 +66,13 @@ void Engine::diagnose(Turn& turn, const Request& request) {
     if (!request.caller.privileged) {
       return refuse(request.peer, fail(Code::access_denied, "Access/permission denied").error());
     }
-    figures_.reset(turn.now);
+    figures_.reset(state_->backfilled(), turn.now);
+    parts_.requests.reset();
     return outbox_.answer(request.peer, wire::DiagnoseReply());
   }
   figures_.connected_agents = agents_.count();
-  outbox_.answer(request.peer, diagnose_reply(*state_, figures_, users_, turn.now));
+  outbox_.answer(request.peer,
+                 diagnose_reply(*state_, figures_, parts_.requests.counts(), users_, turn.now));
 }
 
 Result<void> Engine::read_setup_again(Turn& turn) {

@@ -3,6 +3,7 @@
 // between that, readers never wait for the state thread. Thread safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,12 +15,22 @@
 
 #include "base/bits.h"
 #include "controller/info_history.h"
+#include "job/priority.h"
 #include "job/types.h"
 #include "wire/info.pb.h"
 
 namespace berth::controller {
 
 using Bytes = std::shared_ptr<const std::string>;
+
+/// What the priority of a job that waits is made from, for sprio.
+struct PriorityView {
+  std::shared_ptr<const job::Submission> what;
+  std::optional<std::uint32_t> minutes;  // time limit
+  job::Accrual accrual;
+  std::int32_t nice = 0;
+  bool fixed = false;  // set by hand
+};
 
 /// One job record with what filters look at.
 struct JobView {
@@ -31,11 +42,22 @@ struct JobView {
   std::vector<std::string> states;  // base state and flags
   std::string partition;
   std::optional<std::uint32_t> array_task;
-  std::shared_ptr<const Bits> rest;  // pending indices of an array
-  Bytes info;                        // JobInfo without detail
-  std::size_t brief_bytes = 0;       // as many of them are what a short listing shows
-  Bytes detail;                      // JobInfo with nothing but detail; null = none
-  std::vector<Bytes> steps;          // StepInfo
+  std::shared_ptr<const Bits> rest;   // pending indices of an array
+  Bytes info;                         // JobInfo without detail
+  std::size_t brief_bytes = 0;        // as many of them are what a short listing shows
+  Bytes detail;                       // JobInfo with nothing but detail; null = none
+  std::vector<Bytes> steps;           // StepInfo
+  std::optional<PriorityView> waits;  // in the queue, and its priority counts
+  std::uint32_t info_priority = 0;    // as `info` has it
+  /// As it is: the priorities of all who wait change at once, and their bytes stay as they are.
+  mutable std::atomic<std::uint32_t> priority{0};
+};
+
+/// What all priorities are made from.
+struct PrioritySite {
+  std::shared_ptr<const HistorySite> site;  // the cluster
+  job::PriorityPolicy policy;
+  job::PriorityTotals totals;
 };
 
 struct Picture {
@@ -49,6 +71,8 @@ struct Picture {
   bool private_jobs = false;
   std::string config;  // serialized ConfigReply
   std::shared_ptr<const HistorySite> history;
+  std::shared_ptr<const PrioritySite> priorities;
+  job::Time priorities_at = 0;  // when they were last worked out
   wire::Pong pong;
 };
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <ctime>
 
+#include "controller/info_priority.h"
+#include "text/number.h"
 #include "text/words.h"
 #include "wire/refusal.h"
 
@@ -88,6 +90,7 @@ void append_elements(std::string& out, const JobView& job) {
   wire::JobInfo info;
   if (!info.ParseFromString(*job.info)) return;
   info.clear_array_tasks();
+  info.set_priority(job.priority);
   for (std::size_t i = job.rest->next(); i != Bits::npos; i = job.rest->next(i + 1)) {
     info.set_array_task_id(static_cast<std::uint32_t>(i));
     append_field(out, wire::JobsReply::kJobsFieldNumber, info.SerializeAsString());
@@ -96,15 +99,23 @@ void append_elements(std::string& out, const JobView& job) {
 
 void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask) {
   if (ask.split_arrays() && job.rest) return append_elements(out, job);
-  if (ask.brief()) {
-    return append_field(out, wire::JobsReply::kJobsFieldNumber,
-                        std::string_view(*job.info).substr(0, job.brief_bytes));
+  const std::uint32_t priority = job.priority;
+  const bool newer = priority != job.info_priority;
+  const std::string_view info =
+      std::string_view(*job.info).substr(0, ask.brief() ? job.brief_bytes : std::string_view::npos);
+  const bool with_detail = !ask.brief() && ask.with_detail() && job.detail;
+  if (!newer && !with_detail) {
+    return append_field(out, wire::JobsReply::kJobsFieldNumber, info);
   }
-  if (!ask.with_detail() || !job.detail) {
-    return append_field(out, wire::JobsReply::kJobsFieldNumber, *job.info);
+  // Parts of one message, one after the other, are that message; of a number the last one counts.
+  std::string bytes(info);
+  if (newer) {
+    wire::JobInfo only;
+    only.set_priority(priority);
+    only.AppendToString(&bytes);
   }
-  // Two parts of one message, one after the other, are that message.
-  append_field(out, wire::JobsReply::kJobsFieldNumber, *job.info + *job.detail);
+  if (with_detail) bytes += *job.detail;
+  append_field(out, wire::JobsReply::kJobsFieldNumber, bytes);
 }
 
 }  // namespace
@@ -152,12 +163,12 @@ std::string jobs_frame(const wire::JobsReply& head,
   return frame.finish();
 }
 
-Reader::Reader(Front& front, const Published& published, Users& users, Log& log, Refresh refresh,
-               std::string state_directory)
+Reader::Reader(Front& front, const Published& published, Users& users, RequestCounts& counts,
+               Refresh refresh, std::string state_directory)
     : front_(front),
       published_(published),
       users_(users),
-      log_(log),
+      counts_(counts),
       refresh_(std::move(refresh)),
       state_directory_(std::move(state_directory)),
       thread_([this] { work(); }) {}
@@ -194,9 +205,16 @@ void Reader::work() {
     }
     // Once for all that came in the meantime.
     refresh_(std::ranges::any_of(requests, [](const Request& request) {
-      return request.kind == wire::Kind::ListJobs || request.kind == wire::Kind::ListHistory;
+      return request.kind == wire::Kind::ListJobs || request.kind == wire::Kind::ListHistory ||
+             request.kind == wire::Kind::ListPriorities;
     }));
-    for (const Request& request : requests) answer(request);
+    for (const Request& request : requests) {
+      const auto start = std::chrono::steady_clock::now();
+      answer(request);
+      const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::steady_clock::now() - start);
+      counts_.count(request.kind, request.caller.uid, static_cast<std::uint64_t>(took.count()));
+    }
   }
 }
 
@@ -223,6 +241,11 @@ void Reader::answer(const Request& request) {
     case wire::Kind::ListNodes:
       if (const auto ask = wire::decode<wire::ListNodes>(request.payload)) {
         return reply(nodes(*ask));
+      }
+      break;
+    case wire::Kind::ListPriorities:
+      if (const auto ask = wire::decode<wire::ListPriorities>(request.payload)) {
+        return reply(priorities(*ask, request.caller));
       }
       break;
     case wire::Kind::ListHistory:
@@ -255,6 +278,44 @@ std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
     return chosen_jobs(picture, ask, caller, uids);
   });
   return jobs_frame(head, jobs, ask);
+}
+
+Result<std::vector<std::uint32_t>> Reader::uids_of(
+    const google::protobuf::RepeatedPtrField<std::string>& names) {
+  std::vector<std::uint32_t> uids;
+  for (const std::string& name : names) {
+    if (const auto uid = users_.uid_of(name)) {
+      uids.push_back(*uid);
+    } else if (const auto number = text::parse_number(name, UINT32_MAX)) {
+      uids.push_back(static_cast<std::uint32_t>(*number));
+    } else {
+      return fail(Code::bad_value, fmt::format("Invalid user: {}", name));
+    }
+  }
+  return uids;
+}
+
+std::string Reader::priorities(const wire::ListPriorities& ask, const Caller& caller) {
+  wire::PrioritiesReply reply;
+  const auto uids = uids_of(ask.users());
+  if (!uids) {
+    *reply.mutable_refusal() = wire::to_refusal(uids.error());
+    return wire::framed(reply);
+  }
+  wire::ListJobs choice;
+  *choice.mutable_ids() = ask.ids();
+  for (const std::uint32_t uid : *uids) choice.add_users(uid);
+  choice.add_states("PENDING");
+  choice.set_with_hidden(true);
+  std::shared_ptr<const PrioritySite> site;
+  job::Time at = 0;
+  const auto jobs = published_.read([&](const Picture& picture) {
+    site = picture.priorities;
+    at = picture.priorities_at;
+    return chosen_jobs(picture, choice, caller, *uids);
+  });
+  if (site) reply = priorities_reply(*site, jobs, ask, users_, at);
+  return wire::framed(reply);
 }
 
 std::string Reader::nodes(const wire::ListNodes& ask) const {

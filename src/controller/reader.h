@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "controller/front.h"
-#include "controller/log.h"
 #include "controller/published.h"
+#include "controller/request_counts.h"
 #include "controller/users.h"
 #include "store/history.h"
 
@@ -24,8 +24,8 @@ class Reader {
   /// Makes the picture show all that was acknowledged up to now; may wait for the state thread.
   using Refresh = std::function<void(bool with_jobs)>;
 
-  Reader(Front& front, const Published& published, Users& users, Log& log, Refresh refresh,
-         std::string state_directory);
+  Reader(Front& front, const Published& published, Users& users, RequestCounts& counts,
+         Refresh refresh, std::string state_directory);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -38,13 +38,17 @@ class Reader {
   void work();
   void answer(const Request& request);
   [[nodiscard]] std::string jobs(const wire::ListJobs& ask, const Caller& caller);
+  [[nodiscard]] std::string priorities(const wire::ListPriorities& ask, const Caller& caller);
+  /// Uids of names and numbers; the error names who is not known.
+  [[nodiscard]] Result<std::vector<std::uint32_t>> uids_of(
+      const google::protobuf::RepeatedPtrField<std::string>& names);
   [[nodiscard]] std::string nodes(const wire::ListNodes& ask) const;
   void history(const Request& request);
 
   Front& front_;
   const Published& published_;
   Users& users_;
-  Log& log_;
+  RequestCounts& counts_;
   Refresh refresh_;
   std::string state_directory_;
   std::optional<store::History> history_;

@@ -118,5 +118,18 @@ TEST(Reader, DetailIsAPartOfTheSameMessage) {
   EXPECT_EQ(reply.jobs(0).state(), "RUNNING");
 }
 
+TEST(Reader, ANewerPriorityCounts) {
+  Question question;
+  question.picture.jobs.at(2)->priority = 77;
+  question.picture.jobs.at(4)->priority = 78;
+  question.ask.add_states("pending");
+  question.ask.set_split_arrays(true);
+  const wire::JobsReply reply = question.reply();
+  ASSERT_EQ(reply.jobs_size(), 3);
+  EXPECT_EQ(reply.jobs(0).priority(), 77U);
+  EXPECT_EQ(reply.jobs(0).state(), "PENDING");
+  EXPECT_EQ(reply.jobs(2).priority(), 78U);
+}
+
 }  // namespace
 }  // namespace berth::controller

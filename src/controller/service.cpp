@@ -86,6 +86,7 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .users = s.users_,
                                              .front = s.front_,
                                              .published = s.published_,
+                                             .requests = s.requests_,
                                              .setup = std::move(options.setup),
                                              .store = std::move(*store),
                                              .cluster_key = std::move(*key),
@@ -95,10 +96,10 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .shut = std::move(options.shut)});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
   const auto refresh = [&s](bool with_jobs) { s.engine_->refresh(with_jobs); };
-  s.reader_ =
-      std::make_unique<Reader>(s.front_, s.published_, s.users_, log, refresh, options.state);
-  s.historian_ =
-      std::make_unique<Reader>(s.front_, s.published_, s.users_, log, refresh, options.state);
+  s.reader_ = std::make_unique<Reader>(s.front_, s.published_, s.users_, s.requests_, refresh,
+                                       options.state);
+  s.historian_ = std::make_unique<Reader>(s.front_, s.published_, s.users_, s.requests_, refresh,
+                                          options.state);
   s.engine_->start();
   const std::string path = net::controller_socket(options.run);
   if (auto done = s.front_.listen_unix(path, ::geteuid() == 0 ? 0777 : 0700); !done) {

@@ -44,6 +44,7 @@ class Service {
 
   Users users_;
   Published published_;
+  RequestCounts requests_;
   Front front_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reader> reader_;

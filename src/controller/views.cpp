@@ -18,7 +18,8 @@ Bytes bytes_of(const google::protobuf::MessageLite& message) {
   return std::make_shared<const std::string>(message.SerializeAsString());
 }
 
-std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job, job::Time now) {
+std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job, job::Time now,
+                                       bool accrue_always) {
   auto view = std::make_shared<JobView>();
   view->id = job.id;
   view->array_id = job.array_id();
@@ -28,6 +29,15 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
   view->states = job::flag_names(job.flags);
   view->states.emplace_back(job::base_name(job.base));
   view->partition = job.partition;
+  view->info_priority = job.priority;
+  view->priority = job.priority;
+  if (job.pending() && job.priority > 0 && (job.accrue_since != 0 || accrue_always)) {
+    view->waits = PriorityView{.what = job.what,
+                               .minutes = job.time_limit_minutes,
+                               .accrual = {job.submit_time, job.accrue_since, job.accrued},
+                               .nice = job.nice,
+                               .fixed = job.priority_fixed};
+  }
   if (job.array) {
     view->array_task = job.array->task;
     if (!job.array->task) view->rest = std::make_shared<const Bits>(job.array->rest);
@@ -51,21 +61,35 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
   return view;
 }
 
+/// Both are in order of ids.
+void renew_priorities(const std::map<job::JobId, job::Job>& jobs, const Picture& picture) {
+  auto view = picture.jobs.begin();
+  for (const auto& [id, job] : jobs) {
+    while (view != picture.jobs.end() && view->first < id) ++view;
+    if (view == picture.jobs.end()) return;
+    if (view->first == id) view->second->priority = job.priority;
+  }
+}
+
 }  // namespace
 
 void Engine::publish_jobs() {
   const job::Time now = std::time(nullptr);
   const InfoSite site{state_->cluster(), setup_.keys().accounting_tres, users_};
   const bool all = std::exchange(all_jobs_changed_, false);
+  const std::uint64_t round = state_->priority_round();
+  const bool priorities = std::exchange(published_round_, round) != round;
+  const bool accrue_always = state_->policy().priority.accrue_always;
   // All is made before the lock is taken: readers wait for the exchange alone.
   std::map<job::JobId, std::shared_ptr<const JobView>> jobs;
   if (all) {
     for (const auto& [id, job] : state_->jobs())
-      jobs.emplace_hint(jobs.end(), id, view_of(site, job, now));
+      jobs.emplace_hint(jobs.end(), id, view_of(site, job, now, accrue_always));
   } else {
     for (const job::JobId id : changed_jobs_) {
       const job::Job* job = state_->find(id);
-      jobs.emplace_hint(jobs.end(), id, job == nullptr ? nullptr : view_of(site, *job, now));
+      jobs.emplace_hint(jobs.end(), id,
+                        job == nullptr ? nullptr : view_of(site, *job, now, accrue_always));
     }
   }
   parts_.published.change([&](Picture& picture) {
@@ -80,6 +104,8 @@ void Engine::publish_jobs() {
         }
       }
     }
+    if (priorities && !all) renew_priorities(state_->jobs(), picture);
+    picture.priorities_at = state_->priorities_at();
     picture.private_jobs = setup_.private_jobs;
     picture.last_backfill = figures_.pass_last_at;
   });
@@ -102,10 +128,13 @@ void Engine::publish() {
   std::set<std::string, std::less<>> hidden;
   std::string config;
   std::shared_ptr<const HistorySite> history;
+  std::shared_ptr<const PrioritySite> priorities;
   if (all) {
     history = std::make_shared<const HistorySite>(
         HistorySite{cluster, setup_.keys().accounting_tres, state_->policy().cluster_name,
                     state_->policy().mpi_types, state_->policy().job_requeue, setup_.private_jobs});
+    priorities = std::make_shared<const PrioritySite>(
+        PrioritySite{history, state_->policy().priority, state_->priority_totals()});
     for (const cluster::Partition& partition : cluster.partitions) {
       const wire::PartitionInfo info = partition_info(site, *state_, partition, setup_);
       if (info.hidden()) hidden.insert(info.name());
@@ -134,6 +163,7 @@ void Engine::publish() {
       picture.cluster_name = state_->policy().cluster_name;
       picture.config = std::move(config);
       picture.history = std::move(history);
+      picture.priorities = std::move(priorities);
     } else {
       for (auto& [name, bytes] : nodes) picture.nodes[name] = std::move(bytes);
     }

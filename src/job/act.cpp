@@ -1,4 +1,4 @@
-// What users and administrators do to jobs: cancel, hold, release, requeue, suspend, resume, top,
+// What users and administrators do to jobs: cancel, hold, release, requeue, suspend, resume,
 // notify.
 #include <fmt/format.h>
 
@@ -177,6 +177,7 @@ Result<void> State::hold(JobId id, const Caller& caller, bool user_hold, Time no
     part->held = true;
     part->held_by_admin = caller.privileged && !user_hold && caller.uid != part->uid;
     part->priority = 0;
+    m.drop_plan(*part);
     m.set_reason(*part, part->held_by_admin ? "JobHeldAdmin" : "JobHeldUser");
     m.requeue_place(*part, now);
     m.arm(*part);
@@ -195,9 +196,9 @@ Result<void> State::release(JobId id, const Caller& caller, Time now) {
     if (!part->held && part->priority > 0) continue;
     part->held = part->held_by_admin = false;
     part->flags.requeue_hold = part->flags.special_exit = false;
-    const std::int64_t wanted = std::int64_t{m.natural_priority()} - part->nice;
-    part->priority =
-        static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, UINT32_MAX - 2));
+    part->priority_fixed = false;
+    part->priority = m.policy.priority.multifactor ? m.current_priority(*part, now)
+                                                   : priority_of(m.natural_priority(), part->nice);
     m.set_reason(*part, "None");
     m.requeue_place(*part, now);
     m.arm(*part);
@@ -268,32 +269,6 @@ Result<void> State::resume(JobId id, const Caller& caller, Time now) {
     m.touch(*part);
     m.retry_waiting(*part, now);
   }
-  return {};
-}
-
-Result<void> State::top(JobId id, const Caller& caller, Time now) {
-  Memory& m = *m_;
-  auto found = own_job(m.find(id), caller);
-  if (!found) return pass(std::move(found.error()));
-  Job& job = **found;
-  if (job.base != Base::pending) return pass(job_error(JobFault::not_pending));
-  if (job.held) return pass(job_error(JobFault::disabled));
-  // First among the owner's own: it takes the highest priority of theirs, they move down by one
-  // place.
-  std::vector<Job*> ahead;
-  for (auto& [other_id, other] : m.jobs) {
-    const bool theirs = other.uid == job.uid && other.pending() && !other.held;
-    if (theirs && other.priority >= job.priority && other_id != id) ahead.push_back(&other);
-  }
-  std::ranges::sort(ahead, {}, [](const Job* other) { return other->priority; });
-  for (Job* other : ahead) {  // from the lowest up: each takes the place of the next
-    std::swap(other->priority, job.priority);
-    m.requeue_place(*other, now);
-    m.touch(*other);
-  }
-  m.requeue_place(job, now);
-  m.touch(job);
-  m.wake_all();
   return {};
 }
 

@@ -27,7 +27,7 @@ Result<void> set_time_limit(State::Memory& m, Job& job, std::optional<std::uint3
 Result<void> set_priority(Job& job, std::uint32_t priority, const Caller& caller) {
   if (!caller.privileged && priority > job.priority) return pass(job_error(JobFault::not_yours));
   job.priority = priority;
-  job.priority_fixed = true;
+  job.priority_fixed = priority != 0;
   if (priority == 0) {
     job.held = true;
     job.held_by_admin = caller.privileged && caller.uid != job.uid;

@@ -17,9 +17,10 @@ void State::Memory::set_exit(Job& job, std::int32_t status) {
 void State::Memory::end_pending(Job& job, Base base, Time now) {
   leave_queue(job.id);
   drop_dependency(job.id);
+  job.waits.close(now);
   job.base = base;
   job.start_time = job.end_time = now;
-  job.planned_start = 0;
+  drop_plan(job);
   arm(job);
   touch(job);
   effect(TellEnded{job.id, std::string(base_name(base)), job.exit_status, job.reason});
@@ -112,8 +113,13 @@ void State::Memory::back_to_queue(Job& job, Time now) {
   job.nodes.clear();
   job.start_time = job.end_time = 0;
   job.eligible_time = 0;
+  job.accrue_since = job.accrued = 0;
+  job.waits = {};
   job.exit_status = job.derived_exit_status = 0;
   if (!job.what->request.time_limit) job.time_limit_decided = false;
+  if (job.what->request.time_min && job.what->request.time_limit) {
+    job.time_limit_minutes = *job.what->request.time_limit;  // it may have been shortened
+  }
   job.partition = job.what->request.partitions.empty()
                       ? job.partition
                       : fmt::format("{}", fmt::join(job.what->request.partitions, ","));

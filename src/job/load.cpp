@@ -159,6 +159,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     dirty.insert(m.cluster.nodes[index].name);
   }
   const cluster::Cluster before = std::exchange(m.cluster, std::move(cluster));
+  const bool was_multifactor = m.policy.priority.multifactor;
   m.policy = std::move(policy);
   m.nodes.clear();
   m.node_timers.clear();
@@ -208,6 +209,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     job.running->steps = std::move(steps);
   }
   m.rebuild_usage();
+  m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
     if (!m.nodes[i].responding) m.expect(i, std::max(m.nodes[i].silent_since, now));

@@ -9,17 +9,11 @@
 #include <algorithm>
 
 namespace berth::job {
-namespace {
-
-/// Priorities count down from here, so that who came first is first.
-constexpr std::uint32_t kFirstPriority = 4294901760U;
-
-}  // namespace
-
 State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
     : cluster(std::move(cluster_in)), policy(std::move(policy_in)), next_id(policy.first_job_id) {
   nodes.resize(cluster.nodes.size());
   usage = std::make_unique<cluster::Usage>(cluster);
+  priority_totals = job::priority_totals(cluster, policy);
   for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) {
     take_configured_state(i, 0);
     refresh_usable(i);
@@ -75,15 +69,6 @@ void State::Memory::add_to_group(const Job& job) {
   if (job.het) groups[job.het->leader].insert(job.id);
 }
 
-std::uint32_t State::Memory::natural_priority() {
-  return kFirstPriority - std::min(fifo++, kFirstPriority - 1);
-}
-
-void State::Memory::after_priority(std::uint32_t priority) {
-  if (priority == 0 || priority > kFirstPriority) return;
-  fifo = std::max(fifo, kFirstPriority - priority + 1);
-}
-
 std::uint32_t State::Memory::tier_of(const Job& job) const {
   std::uint32_t tier = 0;
   const auto look = [&](const std::string& name) {
@@ -98,6 +83,13 @@ std::uint32_t State::Memory::tier_of(const Job& job) const {
   return tier;
 }
 
+void State::Memory::drop_plan(Job& job) {
+  if (job.planned_start == 0) return;
+  job.planned_start = 0;
+  job.planned_nodes.clear();
+  wake_all();
+}
+
 void State::Memory::leave_queue(JobId id) {
   const auto at = keys.find(id);
   if (at == keys.end()) return;
@@ -106,11 +98,20 @@ void State::Memory::leave_queue(JobId id) {
 }
 
 void State::Memory::requeue_place(Job& job, Time now) {
+  place_in_queue(job, now);
+  if (job.pending()) job.waits.waits_for(job.reason, now);
+}
+
+void State::Memory::place_in_queue(Job& job, Time now) {
   leave_queue(job.id);
   if (!job.pending()) return;
   const auto depends = dependencies.find(job.id);
   const Met met = depends == dependencies.end() ? Met::yes : depends->second.met();
-  if (job.held || job.priority == 0) {
+  const bool held = job.held || job.priority == 0;
+  const bool in_queue = !held && met == Met::yes && job.begin_time <= now;
+  count_age(job, in_queue, now);
+  if (!held) set_priority(job, now);
+  if (held) {
     if (job.reason != "JobHeldUser" && job.reason != "JobHeldAdmin" &&
         job.reason != "job_requeued_in_held_state" && job.reason != "JobHoldMaxRequeue" &&
         job.reason != "launch_failed_requeued_held") {
@@ -136,6 +137,9 @@ void State::Memory::requeue_place(Job& job, Time now) {
   const QueueKey key{tier_of(job), job.priority, job.submit_time, job.id};
   queue.insert(key);
   keys.emplace(job.id, key);
+  if (!priority_due && policy.priority.multifactor && policy.priority.weight_age > 0) {
+    priority_due = now + policy.priority.calc_period;
+  }
   wake.arrived.push_back(job.id);
 }
 
@@ -285,6 +289,7 @@ void State::Memory::rebuild_usage() {
     }
   }
   placeable.clear();
+  ++configuration;
   wake_all();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "job/dependency.h"
+#include "job/priority.h"
 #include "job/state.h"
 #include "job/when.h"
 #include "request/parse.h"
@@ -29,6 +30,7 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> groups;  // array id or het leader → records
   std::unordered_map<std::string, JobId> tokens;
   std::unordered_map<std::uint64_t, std::weak_ptr<const Submission>> interned;
+  std::uint64_t configuration = 0;  // grows when the cluster is another
   std::unordered_map<std::uint64_t, bool>
       placeable;  // by Submission::shape: not refused, config unchanged
   std::map<std::string, std::uint64_t> licenses_used;
@@ -39,6 +41,11 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
+  PriorityTotals priority_totals;
+  std::optional<Time> priority_due;  // when priorities are worked out again; unset: no age counts
+  std::uint64_t priority_round = 0;
+  Time priorities_at = 0;
+  Backfilled backfilled;
   JobId next_id = 1;
   std::uint32_t fifo = 0;
   std::uint64_t sluids = 0;
@@ -70,7 +77,10 @@ struct State::Memory {
   void add_to_group(const Job& job);
   /// Puts a pending job into or out of the queue, as hold, begin time and dependencies say.
   void requeue_place(Job& job, Time now);
+  void place_in_queue(Job& job, Time now);
   void leave_queue(JobId id);
+  /// It needs no place in the future any more: others may have it.
+  void drop_plan(Job& job);
   /// When the job next needs tick().
   void arm(const Job& job);
   void disarm(JobId id);
@@ -79,8 +89,6 @@ struct State::Memory {
   /// When an after:job+minutes is met, if all it names have started; 0 = not known.
   [[nodiscard]] Time after_due(const Job& job) const;
   void wake_all() { wake.everything = true; }
-  std::uint32_t natural_priority();
-  void after_priority(std::uint32_t priority);  // later ones come behind it
   void open_batch_step(Job& job);
   std::uint32_t tier_of(const Job& job) const;
   void forget(JobId id);
@@ -96,6 +104,20 @@ struct State::Memory {
   [[nodiscard]] bool licenses_free(const Job& job) const;
   [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
   [[nodiscard]] std::vector<Job*> components_of(const Job& job);
+
+  // queue_order.cpp
+  std::uint32_t natural_priority();             // priority/basic
+  void after_priority(std::uint32_t priority);  // later ones come behind it
+  /// Multifactor: the sum without nice.
+  [[nodiscard]] double priority_sum(const Job& job, Time now) const;
+  /// What a job that is not held and whose priority nobody set has now.
+  [[nodiscard]] std::uint32_t current_priority(const Job& job, Time now) const;
+  /// Works out Job::priority_base, and the priority of a job as it enters the queue.
+  void set_priority(Job& job, Time now);
+  void count_age(Job& job, bool grows, Time now);
+  /// PriorityCalcPeriod: all that wait, and the queue in its new order.
+  void reprioritise(Time now);
+  void configure_priorities(bool was_multifactor);
 
   // submission.cpp
   Result<std::vector<std::shared_ptr<const Submission>>> read(

@@ -90,6 +90,9 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_deadline(job.deadline);
   out.set_requeue(job.requeue);
   out.set_end_cause(job.end_cause);
+  out.set_accrue_since(job.accrue_since);
+  out.set_accrued(job.accrued);
+  job.waits.store(out);
   return out;
 }
 
@@ -153,6 +156,9 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.dependency = record.dependency();
   job.deadline = record.deadline();
   job.end_cause = record.end_cause();
+  job.accrue_since = record.accrue_since();
+  job.accrued = record.accrued();
+  job.waits = WaitLog::from(record);
   return job;
 }
 

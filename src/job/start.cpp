@@ -43,6 +43,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
     job.time_limit_minutes = plan.time_limit_minutes;
     job.time_limit_decided = true;
   }
+  if (plan.shortened_to_minutes) job.time_limit_minutes = plan.shortened_to_minutes;
   job.running->facts.time_limit_minutes = job.time_limit_minutes;
   job.nodes.clear();
   for (const cluster::NodeShare& share : plan.allocation.nodes) {
@@ -56,6 +57,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.base = Base::running;
   job.flags = {};
   job.flags.configuring = true;
+  job.waits.close(now);
   job.reason = "None";
   job.reason_text.clear();
   job.dependency.clear();
@@ -119,6 +121,10 @@ bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backf
   if (plans.size() != parts.size()) return false;
   for (const place::JobPlan& plan : plans) {
     if (plan.verdict != place::Verdict::now || !m.fits(plan.allocation)) return false;
+  }
+  if (backfilled) {
+    ++m.backfilled.jobs;
+    if (job->het) m.backfilled.components += parts.size();
   }
   if (job->is_array_rest()) {
     const auto task = static_cast<std::uint32_t>(job->array->rest.next());

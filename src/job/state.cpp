@@ -51,6 +51,18 @@ const std::map<std::string, wire::PartitionRecord>& State::partition_records() c
 std::size_t State::pending_count() const {
   return m_->queue.size();
 }
+Backfilled State::backfilled() const {
+  return m_->backfilled;
+}
+std::uint64_t State::priority_round() const {
+  return m_->priority_round;
+}
+Time State::priorities_at() const {
+  return m_->priorities_at;
+}
+const PriorityTotals& State::priority_totals() const {
+  return m_->priority_totals;
+}
 std::uint64_t State::version() const {
   return m_->version;
 }
@@ -103,6 +115,10 @@ std::int32_t State::highest_exit(JobId id) const {
   return highest;
 }
 
+std::uint64_t State::configuration() const {
+  return m_->configuration;
+}
+
 Wake State::take_wake() {
   Wake out = std::move(m_->wake);
   m_->wake = {};
@@ -119,6 +135,7 @@ void State::set_reason(JobId id, std::string_view reason, std::string text, Time
   for (Job* part : m_->components_of(*job)) {
     part->last_evaluation = now;
     m_->set_reason(*part, reason, text);
+    part->waits.waits_for(reason, now);
     if (reason == "PartitionConfig") m_->arm(*part);
   }
 }

@@ -19,6 +19,7 @@
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
 #include "job/effect.h"
+#include "job/priority.h"
 #include "job/types.h"
 #include "place/place.h"
 #include "wire/info.pb.h"
@@ -121,6 +122,12 @@ struct Wake {
   [[nodiscard]] bool any() const { return everything || !arrived.empty(); }
 };
 
+/// Jobs that were started before one that came first, since this State was made.
+struct Backfilled {
+  std::uint64_t jobs = 0;
+  std::uint64_t components = 0;  // of these: of heterogeneous jobs
+};
+
 /// Order of consideration: partition tier, priority, submit time, id.
 struct QueueKey {
   std::uint32_t tier = 0;
@@ -172,6 +179,15 @@ class State {
   /// Highest exit status of the job or of all elements of the array (WaitJob).
   [[nodiscard]] std::int32_t highest_exit(JobId id) const;
   [[nodiscard]] std::size_t pending_count() const;
+  [[nodiscard]] Backfilled backfilled() const;
+  /// Grows each time the priorities of all who wait were worked out again: these are not in
+  /// take_changed().
+  [[nodiscard]] std::uint64_t priority_round() const;
+  /// When that was last; 0 = never.
+  [[nodiscard]] Time priorities_at() const;
+  [[nodiscard]] const PriorityTotals& priority_totals() const;
+  /// Grows when nodes and partitions are others than before.
+  [[nodiscard]] std::uint64_t configuration() const;
   /// Grows with every change, for caches of views.
   [[nodiscard]] std::uint64_t version() const;
 
@@ -248,6 +264,7 @@ class State {
                       Time now);
   Result<void> suspend(JobId id, const Caller& caller, Time now);
   Result<void> resume(JobId id, const Caller& caller, Time now);
+  /// Before all others of its owner in the same partition, account and QOS.
   Result<void> top(JobId id, const Caller& caller, Time now);
   Result<void> notify(JobId id, const Caller& caller, const std::string& text, Time now);
   Result<void> change(JobId id, const JobChange& change, const Caller& caller, Time now);

@@ -156,14 +156,14 @@ class Builder {
  private:
   void set_priority(Job& job) {
     const Submission& what = *job.what;
-    const std::uint32_t natural = m_.natural_priority();
+    if (!m_.policy.priority.multifactor) {
+      job.priority = priority_of(m_.natural_priority(), what.nice);
+    }
     if (what.priority && caller_.privileged) {
       job.priority = *what.priority;
       job.priority_fixed = true;
     } else {
-      const std::int64_t wanted = std::int64_t{natural} - what.nice;
-      job.priority =
-          static_cast<std::uint32_t>(std::clamp<std::int64_t>(wanted, 1, UINT32_MAX - 2));
+      m_.set_priority(job, now_);
     }
     if (what.hold || what.priority == 0U) {
       job.held = true;
@@ -397,6 +397,10 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.priority = rest.priority;
   element.priority_fixed = rest.priority_fixed;
   element.nice = rest.nice;
+  element.priority_base = rest.priority_base;
+  element.accrue_since = rest.accrue_since;
+  element.accrued = rest.accrued;
+  element.waits = rest.waits;
   element.held = rest.held;
   element.held_by_admin = rest.held_by_admin;
   element.requeue = rest.requeue;

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
+#include "job/wait_log.h"
 #include "place/step.h"
 #include "request/parse.h"
 #include "wire/agent.pb.h"
@@ -196,10 +197,14 @@ struct Job {
   Flags flags;
   std::string reason = "None";  // squeue's word
   std::string reason_text;      // our words
+  WaitLog waits;                // reasons before that, and how long each lasted
   std::uint32_t priority = 0;   // 0 = held
   bool priority_fixed = false;
   std::int32_t nice = 0;
-  bool held = false;  // by the user or an administrator
+  double priority_base = 0;  // multifactor: all of it that neither age nor nice change
+  Time accrue_since = 0;     // its age grows since then; 0 = it does not
+  Time accrued = 0;          // seconds it has waited before that
+  bool held = false;         // by the user or an administrator
   bool held_by_admin = false;
   bool requeue = true;  // may be started again
   std::uint32_t attempt = 0;
@@ -309,6 +314,27 @@ struct PartitionPolicy {
   std::optional<Members> members;
 };
 
+/// Priority* of slurm.conf. Without accounting there are no associations, no QOS and no usage:
+/// their factors are 0 whatever they weigh.
+struct PriorityPolicy {
+  bool multifactor = true;  // else priority/basic: first come, first served
+  double weight_age = 0;
+  double weight_assoc = 0;
+  double weight_fair_share = 0;
+  double weight_size = 0;
+  double weight_partition = 0;
+  double weight_qos = 0;
+  std::vector<std::pair<std::string, double>> weight_tres;  // "cpu", "mem", "gres/gpu", …
+  Time max_age = 7 * 24 * 3600;
+  Time calc_period = 300;
+  bool favor_small = false;
+  bool accrue_always = false;   // age counts from the submission, held or not
+  bool only_up = false;         // INCR_ONLY
+  bool raw_partition = false;   // NO_NORMAL_PART
+  bool raw_tres = false;        // NO_NORMAL_TRES
+  bool size_over_time = false;  // SMALL_RELATIVE_TO_TIME
+};
+
 /// Settings of slurm.conf that decide about jobs and nodes.
 struct Policy {
   std::string cluster_name = "cluster";
@@ -335,6 +361,8 @@ struct Policy {
   bool emulated = false;
   std::map<std::string, std::uint64_t> licenses;  // Licenses=
   std::map<std::string, PartitionPolicy> partitions;
+  PriorityPolicy priority;
+  bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
 };
 

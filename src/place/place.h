@@ -38,7 +38,8 @@ struct JobPlan {
   request::Counts counts;
   std::string partition;                            // the partition that was used
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
-  std::optional<request::Memory> memory;            // the request, or the default that applied
+  std::optional<std::uint32_t> shortened_to_minutes;  // --time-min: to start earlier
+  std::optional<request::Memory> memory;              // the request, or the default that applied
 };
 
 /// How much is said about a job that has to wait: counting causes looks at every node again, which

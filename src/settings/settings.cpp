@@ -48,6 +48,30 @@ std::optional<std::uint64_t> number(const conf::Parameters& parameters, std::str
   return value;
 }
 
+job::PriorityPolicy priority_of(const conf::PriorityKeys& keys) {
+  const auto flag = [&](std::string_view name) {
+    return std::ranges::find(keys.flags, name) != keys.flags.end();
+  };
+  job::PriorityPolicy out;
+  out.multifactor = keys.type != "priority/basic";
+  out.weight_age = keys.weight_age;
+  out.weight_assoc = keys.weight_assoc;
+  out.weight_fair_share = keys.weight_fair_share;
+  out.weight_size = keys.weight_job_size;
+  out.weight_partition = keys.weight_partition;
+  out.weight_qos = keys.weight_qos;
+  out.weight_tres = keys.weight_tres;
+  out.max_age = keys.max_age_seconds;
+  out.calc_period = keys.calc_period_seconds;
+  out.favor_small = keys.favor_small;
+  out.accrue_always = flag("ACCRUE_ALWAYS");
+  out.only_up = flag("INCR_ONLY");
+  out.raw_partition = flag("NO_NORMAL_PART") || flag("NO_NORMAL_ALL");
+  out.raw_tres = flag("NO_NORMAL_TRES") || flag("NO_NORMAL_ALL");
+  out.size_over_time = flag("SMALL_RELATIVE_TO_TIME");
+  return out;
+}
+
 }  // namespace
 
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
@@ -104,6 +128,8 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.job_file_append = keys.job_file_append;
   policy.emulated = emulated;
   policy.licenses = licenses_in(keys.licenses);
+  policy.priority = priority_of(keys.priority);
+  policy.user_top = keys.controller.contains("enable_user_top");
   for (const conf::PartitionLine& line : config.slurm.partitions) {
     policy.partitions[line.name] = partition_policy(line.rules, find_members);
     if (keys.disable_root_jobs && !line.rules.disable_root_jobs) {

@@ -23,10 +23,7 @@ std::optional<TimeLimit> from_seconds(std::uint64_t seconds) {
 
 }  // namespace
 
-std::optional<TimeLimit> parse_time_limit(std::string_view s) {
-  if (s == "-1" || equal_ignoring_case(s, "unlimited") || equal_ignoring_case(s, "infinite")) {
-    return TimeLimit{.unlimited = true, .minutes = 0};
-  }
+std::optional<std::uint64_t> parse_seconds(std::string_view s) {
   std::uint64_t days = 0;
   const std::size_t dash = s.find('-');
   const bool has_days = dash != std::string_view::npos;
@@ -47,10 +44,16 @@ std::optional<TimeLimit> parse_time_limit(std::string_view s) {
     if (more) s.remove_prefix(colon + 1);
   }
   // After days the first field is hours; without them one or two fields are minutes[:seconds].
-  if (has_days || count == 3) {
-    return from_seconds(((days * 24 + fields[0]) * 60 + fields[1]) * 60 + fields[2]);
+  if (has_days || count == 3) return ((days * 24 + fields[0]) * 60 + fields[1]) * 60 + fields[2];
+  return fields[0] * 60 + fields[1];
+}
+
+std::optional<TimeLimit> parse_time_limit(std::string_view s) {
+  if (s == "-1" || equal_ignoring_case(s, "unlimited") || equal_ignoring_case(s, "infinite")) {
+    return TimeLimit{.unlimited = true, .minutes = 0};
   }
-  return from_seconds(fields[0] * 60 + fields[1]);
+  const auto seconds = parse_seconds(s);
+  return seconds ? from_seconds(*seconds) : std::nullopt;
 }
 
 std::string format_minutes(std::optional<std::uint32_t> minutes) {

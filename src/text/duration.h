@@ -18,6 +18,9 @@ struct TimeLimit {
 /// means).
 std::optional<TimeLimit> parse_time_limit(std::string_view s);
 
+/// Seconds of one of the forms above but UNLIMITED; not rounded.
+std::optional<std::uint64_t> parse_seconds(std::string_view s);
+
 /// "01:00:00", "1-02:03:00", "UNLIMITED".
 std::string format_minutes(std::optional<std::uint32_t> minutes);
 
