@@ -1,10 +1,12 @@
 #include "openb/experiment.h"
 
-#include <limits>
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "place/keep_whole.h"
 

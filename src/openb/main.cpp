@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <expected>
 #include <fstream>
 #include <iterator>
 #include <optional>

@@ -349,6 +349,7 @@ TEST(FromConfig, FillsSettings) {
   EXPECT_FALSE(s.memory_is_consumed);
   EXPECT_TRUE(s.enforce_binding_gres && s.multiple_sharing_gres && s.one_task_per_sharing &&
               s.least_loaded_shares && s.core_default_dist_block && s.one_task_per_core);
+  EXPECT_EQ(s.placement, cluster::Placement::keep_whole);
   EXPECT_FALSE(s.task_affinity);
   EXPECT_TRUE(s.constrain_devices);
   EXPECT_EQ(s.max_tasks_per_node, 9u);
