@@ -102,7 +102,7 @@ std::vector<std::string> Wording::notes() const {
   std::vector<std::string> out;
   for (const auto& [what, left] : left_) {
     out.push_back(
-        fmt::format("{} job{} {} ({})", left.jobs, left.jobs == 1 ? "" : "s", what, left.example));
+        fmt::format("{}: {} job{} ({})", what, left.jobs, left.jobs == 1 ? "" : "s", left.example));
   }
   return out;
 }

@@ -54,7 +54,7 @@ class World {
       const bool only_timers = arrived_ == trace_.jobs.size() && live_.empty();
       idle = only_timers ? idle + 1 : 0;
       if (only_timers && (waiting_.empty() || idle > kMostIdleTurns)) break;
-      turn(std::max(*next, now_));
+      turn(std::max(*next, now_), only_timers);
       if (how_.tell && ++turns % kTellEvery == 0) tell();
     }
     if (how_.tell) tell();
@@ -140,8 +140,10 @@ class World {
     return next;
   }
 
-  void turn(Time now) {
-    measure_.advance(now - kBegin, used_, [&] { return fragmentation_.sample(state_.usage()); });
+  /// `only_timers`: nothing runs and nothing comes, which is not measured unless something starts.
+  void turn(Time now, bool only_timers) {
+    const Measure::Now before = used_;
+    if (!only_timers) measure(now, before);
     now_ = now;
     while (!ends_.empty() && ends_.top().at <= now_) {
       const End end = ends_.top();
@@ -157,9 +159,13 @@ class World {
     out_.passes += seen.examined > 0 ? 1 : 0;
     out_.placements += seen.placed;
     answer();
+    if (only_timers && !live_.empty()) measure(now, before);
     used_.waiting = waiting_.size();
     used_.running = live_.size();
     state_.discard_changes();
+  }
+  void measure(Time now, const Measure::Now& was) {
+    measure_.advance(now - kBegin, was, [&] { return fragmentation_.sample(state_.usage()); });
   }
 
   void submit(std::uint32_t position) {

@@ -84,10 +84,10 @@ TEST(World, FiguresAreExact) {
   EXPECT_DOUBLE_EQ(out.waiting, (90 + 130 + 70) / 180.0);
 }
 
-TEST(World, APartitionOfTheTraceThatIsKnownIsUsed) {
+TEST(World, AKeySaidOtherwiseCounts) {
   Trace trace = four_jobs();
   const Outcome base = run(setup_of(), trace);
-  const Setup closed =
+  const auto closed =
       setup_of({{"PartitionName", "main Nodes=ALL Default=YES State=UP MaxTime=5"}});
   const Outcome out = run(closed, trace);
   EXPECT_EQ(base.never_started, 0U);
@@ -125,7 +125,7 @@ TEST(World, JobsOfNoLengthEndInTheirSecond) {
 }
 
 TEST(World, TheSameInputGivesTheSameBytes) {
-  const Setup setup = setup_of();
+  const auto setup = setup_of();
   Synthetic what;
   what.jobs = 300;
   what.load = 1.2;
@@ -145,7 +145,7 @@ TEST(Fragmentation, CountsWhatTheUsualJobCannotUse) {
   Trace trace;
   trace.jobs.push_back(job(trace, 0, 1, 1, 1));
   trace.jobs.push_back(job(trace, 0, 1, 1, 2));
-  const Setup setup = setup_of();
+  const auto setup = setup_of();
   cluster::Usage usage(setup.cluster);
   const Fragmentation fragmentation(setup.cluster, trace);
   EXPECT_DOUBLE_EQ(fragmentation.sample(usage).free, 2);
@@ -175,7 +175,7 @@ TEST(Setup, OverridesTakeThePlaceOfALine) {
 }
 
 TEST(Synthetic, LoadIsWhatWasAskedFor) {
-  const Setup setup = setup_of();
+  const auto setup = setup_of();
   const auto what = read_synthetic("jobs=2000,load=0.5,users=3");
   ASSERT_TRUE(what);
   const Trace trace = synthesize(*what, setup.cluster, 1);
