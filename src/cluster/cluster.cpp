@@ -51,10 +51,21 @@ std::optional<NodeIndex> Cluster::find_node(std::string_view wanted) const {
   return at->second;
 }
 
+bool Cluster::equal_weights() const {
+  return std::ranges::all_of(nodes,
+                             [&](const Node& node) { return node.weight == nodes.front().weight; });
+}
+
 void Cluster::index_nodes() {
   std::ranges::sort(nodes, natural_less, &Node::name);
   by_name_.clear();
-  for (NodeIndex i = 0; i < nodes.size(); ++i) by_name_.emplace(nodes[i].name, i);
+  most_threads_ = 1;
+  least_memory_mb_ = nodes.empty() ? 0 : nodes.front().usable_memory_mb();
+  for (NodeIndex i = 0; i < nodes.size(); ++i) {
+    by_name_.emplace(nodes[i].name, i);
+    most_threads_ = std::max(most_threads_, nodes[i].threads_per_core);
+    least_memory_mb_ = std::min(least_memory_mb_, nodes[i].usable_memory_mb());
+  }
 }
 
 }  // namespace berth::cluster

@@ -150,8 +150,14 @@ struct Cluster {
   /// Sorts nodes into natural order and makes the name lookup; call once after filling `nodes`.
   /// Partition::nodes must be filled afterwards.
   void index_nodes();
+  /// Over all nodes, since index_nodes().
+  [[nodiscard]] std::uint32_t most_threads() const { return most_threads_; }
+  [[nodiscard]] std::uint64_t least_memory_mb() const { return least_memory_mb_; }
+  [[nodiscard]] bool equal_weights() const;
 
  private:
+  std::uint32_t most_threads_ = 1;
+  std::uint64_t least_memory_mb_ = 0;
   std::map<std::string, NodeIndex, std::less<>> by_name_;
 };
 

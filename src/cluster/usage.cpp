@@ -99,8 +99,8 @@ void Usage::refresh_room(NodeIndex index) {
   rooms_.set(index, node.usable ? room_of(node, nodes_[index]) : Room{});
 }
 
-Room room_of(const Node& node, const NodeUsage& usage) {
-  if (usage.closed) return {};
+Room room_of(const Node& node, const NodeUsage& usage, bool closed_too) {
+  if (usage.closed && !closed_too) return {};
   Room room;
   const std::size_t taken =
       node.reserved_cores.any() ? (usage.cores | node.reserved_cores).count() : usage.cores.count();

@@ -138,8 +138,9 @@ Demand demand_of(const Node& node, const NodeShare& share);
 
 /// Works out `blocked` and `open_devices` from the units that are taken.
 void refresh_blocked(const Node& node, NodeUsage& usage);
-/// What is free on a node that looks like this.
-Room room_of(const Node& node, const NodeUsage& usage);
+/// What is free on a node that looks like this; nothing where it is closed, unless that is left
+/// aside.
+Room room_of(const Node& node, const NodeUsage& usage, bool closed_too = false);
 
 /// How some nodes look at another time than now; all others look as they do.
 class Overlay {

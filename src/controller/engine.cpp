@@ -175,6 +175,7 @@ void Engine::take_turn(std::vector<Event> events) {
   if (!degraded_) {
     const Moment start = Steady::now();
     const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
+    if (seen.unfinished) more_to_do_ = true;  // requests that came meanwhile are taken first
     figures_.count_cycle(seen, since(start), state_->queue().size(), turn.now);
   }
   finish(turn);

@@ -18,6 +18,9 @@
 namespace berth::controller {
 namespace {
 
+/// A piece of a scheduling pass between two turns: some milliseconds.
+constexpr std::size_t kScheduleSlice = 20000;
+
 /// The file named by -f takes the place of slurm.conf whatever it is called.
 class ConfSource : public conf::DirectorySource {
  public:
@@ -112,6 +115,7 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   const std::string told = told_conf(setup.conf_path);
   setup.policy = settings::policy_of(setup.config, told, emulated, members_of);
   setup.schedule = settings::schedule_of(setup.keys());
+  setup.schedule.slice = kScheduleSlice;
   setup.node_config = node_config_of(setup.config, setup.cluster, told);
   setup.private_jobs =
       holds(setup.keys().private_data, "jobs") || holds(setup.keys().private_data, "all");

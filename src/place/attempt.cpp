@@ -50,10 +50,11 @@ Field make_field(const Trial& t, const UsageView& usage, const FeatureExpr& filt
   for (const std::string& name : t.request.exclude) excluded.insert(*t.cluster.find_node(name));
   const auto [listed, list_is_filter] = listed_nodes(t);
   const std::span<const NodeIndex> among = t.within.value_or(t.partition.nodes);
+  const bool everywhere = t.partition.nodes.size() == t.cluster.nodes.size();
   field.candidates.reserve(among.size());
   for (NodeIndex i : among) {
     const Node& node = t.cluster.nodes[i];
-    if (t.within && !std::ranges::binary_search(t.partition.nodes, i)) continue;
+    if (t.within && !everywhere && !std::ranges::binary_search(t.partition.nodes, i)) continue;
     if (only_up && !node.usable) continue;
     if (!excluded.empty() && excluded.contains(i)) continue;
     if (!filter.matches(node)) continue;
@@ -138,7 +139,8 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usa
                                             bool pool_shares) {
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const SelectInput in{t.cluster, usage, t.ask, field.candidates, field.required, pool_shares};
+    const SelectInput in{t.cluster,      usage,       t.ask,      field.candidates,
+                         field.required, pool_shares, t.near_only};
     const auto taken = select_nodes(in);
     if (!taken) return std::nullopt;
     cluster::Allocation allocation;
@@ -180,7 +182,8 @@ std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usag
   if (t.request.prefer) {
     if (auto wish = parse_features(*t.request.prefer)) {
       wish->filter = FeatureExpr{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
-      const Trial preferring{t.cluster, t.partition, t.request, t.ask, *wish, t.within};
+      const Trial preferring{t.cluster, t.partition, t.request,  t.ask,
+                             *wish,     t.within,    t.near_only};
       if (auto allocation = try_features(preferring, usage, wish->filter, false)) return allocation;
     }
   }

@@ -20,10 +20,12 @@ using request::Request;
 
 /// Limits of the partition that let a job be accepted but not run.
 std::string partition_hold(const Trial& t, std::optional<std::uint32_t> time_limit) {
-  std::uint64_t cpus = 0;
-  for (NodeIndex i : t.partition.nodes) cpus += t.cluster.nodes[i].cpus();
   if (t.ask.min_nodes > t.partition.nodes.size()) return "PartitionNodeLimit";
-  if (t.ask.total_cpus > cpus) return "PartitionConfig";
+  if (t.ask.total_cpus > t.partition.nodes.size()) {  // every node has one at least
+    std::uint64_t cpus = 0;
+    for (NodeIndex i : t.partition.nodes) cpus += t.cluster.nodes[i].cpus();
+    if (t.ask.total_cpus > cpus) return "PartitionConfig";
+  }
   if (t.partition.max_nodes && t.ask.min_nodes > *t.partition.max_nodes)
     return "PartitionNodeLimit";
   if (t.ask.max_nodes && *t.ask.max_nodes < t.partition.min_nodes) return "PartitionNodeLimit";
@@ -64,12 +66,9 @@ Room floor_of(const Cluster& cluster, const Ask& ask) {
   if (ask.max_nodes == 1U && ask.tasks && !ask.overcommit) {
     cpus = std::max(cpus, *ask.tasks * per_task);
   }
-  std::uint32_t threads = 1;
-  std::uint64_t memory = ~std::uint64_t{0};
-  for (const cluster::Node& node : cluster.nodes) {
-    threads = std::max(threads, ask.usable_threads(node));
-    memory = std::min(memory, ask.memory_limit(node));
-  }
+  const std::uint32_t threads = cluster.most_threads();
+  std::uint64_t memory =
+      std::min(cluster.least_memory_mb(), ask.max_memory_per_node.value_or(~std::uint64_t{0}));
   floor.cores = static_cast<std::uint32_t>((cpus + threads - 1) / threads);
   for (const DeviceAsk& want : ask.devices) {
     if (!want.is_gpu()) continue;
@@ -92,7 +91,7 @@ Room floor_of(const Cluster& cluster, const Ask& ask) {
 
 }  // namespace
 
-Prepared::Prepared(const Cluster& cluster, const Request& request)
+Prepared::Prepared(const Cluster& cluster, const Request& request, bool equal_weights)
     : cluster_(&cluster), request_(&request) {
   auto counts = request::derive_counts(request);
   if (!counts) {
@@ -119,7 +118,7 @@ Prepared::Prepared(const Cluster& cluster, const Request& request)
     parts_.push_back(std::move(part));
   }
   find_lists();
-  find_floor();
+  find_floor(equal_weights);
 }
 
 void Prepared::find_lists() {
@@ -134,9 +133,12 @@ void Prepared::find_lists() {
   (listed.is_filter ? only_ : required_) = std::move(listed.nodes);
 }
 
-void Prepared::find_floor() {
+void Prepared::find_floor(bool equal_weights) {
   bool first = true;
   single_node_ = true;
+  takes_the_first_ = cluster_->settings.placement == cluster::Placement::best_fit &&
+                     equal_weights && features_.alternatives.empty() && features_.counted.empty() &&
+                     !request_->prefer && required_.empty() && parts_.size() == 1;
   for (const Part& part : parts_) {
     if (part.closed || !part.hold.empty()) continue;
     const Room floor = floor_of(*cluster_, part.ask);
@@ -146,6 +148,7 @@ void Prepared::find_floor() {
                        (*part.ask.tasks + *part.ask.per_node_tasks - 1) / *part.ask.per_node_tasks);
     }
     single_node_ = single_node_ && part.ask.max_nodes == 1U;
+    takes_the_first_ = takes_the_first_ && single_node_ && !part.ask.least_loaded;
     min_nodes_ = first ? nodes : std::min(min_nodes_, nodes);
     if (first) {
       floor_ = floor;
@@ -156,6 +159,13 @@ void Prepared::find_floor() {
   }
 }
 
+std::optional<std::uint32_t> Prepared::time_limit_minutes() const {
+  for (const Part& part : parts_) {
+    if (!part.closed && part.hold.empty()) return part.time_limit_minutes;
+  }
+  return std::nullopt;
+}
+
 bool Prepared::may_use(NodeIndex index) const {
   if (!excluded_.empty() && std::ranges::binary_search(excluded_, index)) return false;
   if (!only_.empty() && !std::ranges::binary_search(only_, index)) return false;
@@ -163,7 +173,8 @@ bool Prepared::may_use(NodeIndex index) const {
   if (!features_.filter.matches(node)) return false;
   return std::ranges::any_of(parts_, [&](const Part& part) {
     return part.hold.empty() && !part.closed &&
-           std::ranges::binary_search(part.partition->nodes, index) &&
+           (part.partition->nodes.size() == cluster_->nodes.size() ||
+            std::ranges::binary_search(part.partition->nodes, index)) &&
            static_fault(part.ask, node) == StaticFault::none;
   });
 }
@@ -179,10 +190,11 @@ JobPlan Prepared::begin(const Part& part) const {
 }
 
 std::optional<JobPlan> Prepared::now(const UsageView& usage,
-                                     std::optional<std::span<const NodeIndex>> within) const {
+                                     std::optional<std::span<const NodeIndex>> within,
+                                     bool near_only) const {
   for (const Part& part : parts_) {
     if (part.closed || !part.hold.empty()) continue;
-    const Trial t{*cluster_, *part.partition, *request_, part.ask, features_, within};
+    const Trial t{*cluster_, *part.partition, *request_, part.ask, features_, within, near_only};
     if (auto allocation = try_now(t, usage)) {
       JobPlan plan = begin(part);
       plan.verdict = Verdict::now;

@@ -17,7 +17,9 @@ namespace berth::place {
 class Prepared {
  public:
   /// Both must outlive it. Nodes may change their state meanwhile, nothing else of the cluster may.
-  Prepared(const cluster::Cluster& cluster, const request::Request& request);
+  /// `equal_weights`: no node is to be used before another, as far as is known.
+  Prepared(const cluster::Cluster& cluster, const request::Request& request,
+           bool equal_weights = false);
 
   /// The whole answer, with reasons.
   [[nodiscard]] JobPlan plan(const cluster::Usage& usage, Detail detail) const;
@@ -25,13 +27,19 @@ class Prepared {
   /// given.
   [[nodiscard]] std::optional<JobPlan> now(
       const cluster::UsageView& usage,
-      std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt) const;
+      std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt,
+      bool near_only = false) const;
+  /// True when of several nodes the lowest in order is taken that has free cores near the devices:
+  /// then nodes can be offered a few at a time, with `near_only`.
+  [[nodiscard]] bool takes_the_first() const { return takes_the_first_; }
 
   /// False: refused, or a limit of every partition keeps it, whatever is free.
   [[nodiscard]] bool runnable() const { return runnable_; }
   /// What every node it runs on must have free at least.
   [[nodiscard]] const cluster::Room& floor() const { return floor_; }
   [[nodiscard]] std::uint32_t min_nodes() const { return min_nodes_; }
+  /// The limit its partition gives where it has none of its own; unset = unlimited.
+  [[nodiscard]] std::optional<std::uint32_t> time_limit_minutes() const;
   [[nodiscard]] bool single_node() const { return single_node_; }
   /// Nodes it must have (-w), ascending.
   [[nodiscard]] const std::vector<cluster::NodeIndex>& required() const { return required_; }
@@ -50,7 +58,7 @@ class Prepared {
   [[nodiscard]] JobPlan begin(const Part& part) const;
   [[nodiscard]] JobPlan plan_in(const Part& part, const cluster::Usage& usage, Detail detail) const;
   void find_lists();
-  void find_floor();
+  void find_floor(bool equal_weights);
 
   const cluster::Cluster* cluster_;
   const request::Request* request_;
@@ -62,6 +70,7 @@ class Prepared {
   cluster::Room floor_;
   std::uint32_t min_nodes_ = 1;
   bool single_node_ = false;
+  bool takes_the_first_ = false;
   std::vector<cluster::NodeIndex> required_;
   std::vector<cluster::NodeIndex> excluded_;
   std::vector<cluster::NodeIndex> only_;  // -w that names more nodes than needed: one of these

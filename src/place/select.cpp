@@ -549,7 +549,7 @@ std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
   Ranking* const preference = ranking ? &*ranking : nullptr;
   if (in.ask.max_nodes == 1U) {
     if (auto taken = select_single(in, Pass::near, preference)) return taken;
-    return select_single(in, Pass::any, preference);
+    return in.near_only ? std::nullopt : select_single(in, Pass::any, preference);
   }
   if (auto taken = gather(in, in.candidates, preference)) return taken;
   const std::vector<Taken> offers = offers_of(in, in.candidates);

@@ -18,6 +18,7 @@ struct SelectInput {
   std::vector<cluster::NodeIndex> candidates;  // ascending; required ones included
   std::vector<cluster::NodeIndex> required;    // ascending
   bool pool_shares = false;                    // see Examination
+  bool near_only = false;                      // only cores near the devices
 };
 
 /// The chosen nodes in index order, or nullopt when the job does not fit now.

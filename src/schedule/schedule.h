@@ -1,53 +1,69 @@
-// Which pending jobs start now: in order, with backfill that never delays the first job that waits.
+// Which pending jobs start now, and when the others will: in order, each as early as it can be
+// without delaying one before it (conservative backfill). With Options::planned = 1 only the first
+// that waits is safe from delay (EASY).
 #pragma once
 
 #include <cstddef>
 #include <memory>
-#include <vector>
+#include <optional>
 
 #include "job/state.h"
 
 namespace berth::schedule {
 
+/// Of one call of run().
 struct Figures {
   std::size_t examined = 0;  // jobs looked at
-  std::size_t placed = 0;    // calls of place_job
+  std::size_t placed = 0;    // placements worked out
   std::size_t started = 0;
-  bool backfill = false;  // a whole pass was made
+  bool backfill = false;    // plans were made anew, to the end
+  bool unfinished = false;  // there is more to do: call again
 };
 
 struct Options {
-  std::size_t depth = 1000;      // jobs that are placed in one pass
-  std::size_t examined = 20000;  // jobs that are looked at in one pass
-  /// Starts further away are not shown as planned. The first job that waits is not delayed all the
-  /// same.
+  /// Jobs that get a planned start, in order; those behind may still start now if they delay none
+  /// of them (bf_max_job_test).
+  std::size_t planned = 500;
+  /// Starts further away are not shown. They are kept free all the same.
   std::uint32_t backfill_window_minutes = 1440;
-  /// Jobs that get a planned start in one go, and how many seconds lie between two such goes. The
-  /// first job that waits has one at any time.
-  std::size_t planned = 50;
-  job::Time plan_interval = 5;
+  /// Seconds between two times that plans are made anew on a large cluster; a small one has them
+  /// new after every change (bf_interval).
+  job::Time plan_interval = 30;
+  /// A job that came less than so many seconds ago gets no plan (bf_min_age_reserve), nor does one
+  /// of lower priority (bf_min_prio_reserve), nor one behind so many of its partition that have one
+  /// (bf_job_part_count_reserve; 0 = any number).
+  job::Time min_age_to_plan = 0;
+  std::uint32_t min_priority_to_plan = 0;
+  std::size_t planned_in_partition = 0;
+  /// Without it nobody overtakes another in its partition (SchedulerType=sched/builtin).
+  bool backfill = true;
+  /// Nodes and jobs up to which a cluster is small.
+  std::size_t small = 2000;
+  /// A queue up to this length is looked at job by job: each has its own reason. In a longer one
+  /// the first of equal jobs stands for those behind it.
+  std::size_t each_one = 1000;
+  /// Work after which run() comes back before it is done; 0 = it finishes. About 10 ns a unit.
+  std::size_t slice = 0;
 };
 
+bool small(const job::State& state, const Options& options);
+
 /// Looks at what State::take_wake() says and starts what may start. Call after every batch of
-/// events; cheap when nothing changed. Keep one for the life of the State: it remembers what does
-/// not fit while nothing is freed, so that a submission looks at the new job alone.
+/// events; cheap when nothing changed. Keep one for the life of the State.
 class Scheduler {
  public:
   Scheduler();
   ~Scheduler();
+  Scheduler(Scheduler&&) noexcept;
+  Scheduler& operator=(Scheduler&&) noexcept;
   Figures run(job::State& state, job::Time now, const Options& options = {});
 
  private:
-  class Pass;
-  std::unique_ptr<Pass> pass_;
-  job::Time planned_at_ = 0;
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
 };
 
 /// The same without memory: always a whole pass.
 Figures run(job::State& state, job::Time now, const Options& options = {});
-
-/// When the job would start if nothing else came (--test-only, squeue --start); 0 = not known.
-job::Time expected_start(const job::State& state, const request::Request& request, job::Time now,
-                         place::JobPlan* plan = nullptr);
 
 }  // namespace berth::schedule

@@ -141,13 +141,18 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
 
 schedule::Options schedule_of(const conf::DaemonKeys& keys) {
   schedule::Options options;
-  if (const auto window = number(keys.scheduler, "bf_window"); window && *window > 0) {
-    options.backfill_window_minutes =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(*window, 60 * 24 * 365));
-  }
-  if (const auto depth = number(keys.scheduler, "bf_max_job_test"); depth && *depth > 0) {
-    options.depth = static_cast<std::size_t>(*depth);
-  }
+  options.backfill = keys.scheduler_type != "sched/builtin";
+  const auto take = [&](std::string_view name, auto& out, std::uint64_t least, std::uint64_t most) {
+    if (const auto value = number(keys.scheduler, name); value && *value >= least) {
+      out = static_cast<std::remove_reference_t<decltype(out)>>(std::min(*value, most));
+    }
+  };
+  take("bf_window", options.backfill_window_minutes, 1, 60ULL * 24 * 365);
+  take("bf_max_job_test", options.planned, 1, 1000000);
+  take("bf_interval", options.plan_interval, 1, 10800);
+  take("bf_min_age_reserve", options.min_age_to_plan, 0, 2592000);
+  take("bf_min_prio_reserve", options.min_priority_to_plan, 0, UINT32_MAX);
+  take("bf_job_part_count_reserve", options.planned_in_partition, 0, 100000);
   return options;
 }
 

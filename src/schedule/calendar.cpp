@@ -1,0 +1,173 @@
+#include "schedule/calendar.h"
+
+#include <algorithm>
+
+namespace berth::schedule {
+namespace {
+
+using cluster::NodeShare;
+using cluster::NodeUsage;
+
+using Use = Timeline::Use;
+
+/// Adds one use to what is taken. Devices and cores that several uses have one after the other are
+/// taken all the same: nobody moves while it runs.
+void add_use(const cluster::Node& node, const Use& use, NodeUsage& out) {
+  out.cores |= use.share->cores;
+  ++out.jobs;
+  out.closed = out.closed || use.whole_node;
+  for (const cluster::GresShare& gres : use.share->gres) {
+    const cluster::Gres* here = node.find_gres(gres.name);
+    if (here == nullptr) continue;
+    std::vector<std::uint64_t>& taken = out.gres[static_cast<std::size_t>(here - node.gres.data())];
+    for (std::size_t i = 0; i < gres.units.size() && i < taken.size(); ++i) {
+      taken[i] = std::min(taken[i] + gres.units[i], here->devices[i].units);
+    }
+  }
+}
+
+/// The most memory that is used at one moment.
+std::uint64_t most_memory(const std::vector<Use>& uses, Time from) {
+  std::uint64_t most = 0;
+  for (const Use& at : uses) {
+    const Time moment = std::max(at.span.from, from);
+    std::uint64_t sum = 0;
+    for (const Use& other : uses) {
+      if (other.span.from <= moment && moment < other.span.until) sum += other.share->memory_mb;
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+}  // namespace
+
+Time end_of(const job::Job& job, Time now) {
+  if (job.flags.completing) return now + 1;
+  // A job without a limit is taken to end a year after its start.
+  return std::max(job.limit_at().value_or(job.start_time + kYear), now + 1);
+}
+
+void Calendar::begin(Time now) {
+  now_ = now;
+  for (std::unique_ptr<Timeline>& timeline : timelines_) timeline.reset();
+}
+
+void Calendar::started(const cluster::Allocation& allocation) {
+  for (const NodeShare& share : allocation.nodes) timelines_[share.node].reset();
+}
+
+void Calendar::add(Planned planned) {
+  const auto at = plans_.emplace(planned.job, std::move(planned));
+  for (const NodeShare& share : at->second.allocation.nodes) {
+    by_node_[share.node].push_back({&at->second, &share});
+    timelines_[share.node].reset();
+  }
+}
+
+void Calendar::remove(JobId job) {
+  const auto [first, last] = plans_.equal_range(job);
+  for (auto at = first; at != last; ++at) {
+    for (const NodeShare& share : at->second.allocation.nodes) {
+      std::erase_if(by_node_[share.node],
+                    [&](const Entry& entry) { return entry.planned == &at->second; });
+      timelines_[share.node].reset();
+    }
+  }
+  plans_.erase(first, last);
+}
+
+std::multimap<JobId, Planned> Calendar::take_plans() {
+  std::multimap<JobId, Planned> out = std::move(plans_);
+  plans_ = std::multimap<JobId, Planned>();
+  for (const auto& [id, planned] : out) {
+    for (const NodeShare& share : planned.allocation.nodes) {
+      by_node_[share.node].clear();
+      timelines_[share.node].reset();
+    }
+  }
+  return out;
+}
+
+bool Calendar::is_free(const Planned& planned) const {
+  return std::ranges::all_of(planned.allocation.nodes, [&](const NodeShare& share) {
+    const cluster::Node& node = state_->cluster().nodes[share.node];
+    if (!node.usable) return false;
+    const NodeUsage used = usage_over(share.node, planned.span);
+    if (used.closed || (planned.allocation.whole_nodes && !used.idle())) return false;
+    if (used.cores.intersects(share.cores)) return false;
+    if (state_->cluster().settings.memory_is_consumed &&
+        used.memory_mb + share.memory_mb > node.usable_memory_mb()) {
+      return false;
+    }
+    return std::ranges::all_of(share.gres, [&](const cluster::GresShare& gres) {
+      const cluster::Gres* here = node.find_gres(gres.name);
+      if (here == nullptr) return false;
+      const auto g = static_cast<std::size_t>(here - node.gres.data());
+      for (std::size_t i = 0; i < gres.units.size(); ++i) {
+        if (gres.units[i] == 0) continue;
+        if (i >= here->devices.size() || used.blocked[g].test(i)) return false;
+        if (used.gres[g][i] + gres.units[i] > here->devices[i].units) return false;
+      }
+      return true;
+    });
+  });
+}
+
+bool Calendar::planned_on(NodeIndex node, const Span& span) const {
+  return std::ranges::any_of(by_node_[node],
+                             [&](const Entry& entry) { return entry.planned->span.meets(span); });
+}
+
+Time Calendar::next_planned_start(NodeIndex node, Time from) const {
+  Time next = 0;
+  for (const Entry& entry : by_node_[node]) {
+    if (entry.planned->span.until <= from) continue;
+    const Time start = std::max(entry.planned->span.from, from);
+    if (next == 0 || start < next) next = start;
+  }
+  return next;
+}
+
+std::vector<Use> Calendar::uses(NodeIndex index) const {
+  std::vector<Use> out;
+  for (const JobId id : state_->node(index).jobs) {
+    const job::Job* job = state_->find(id);
+    if (job == nullptr) continue;
+    const auto& shares = job->allocation.nodes;
+    const auto share = std::ranges::lower_bound(shares, index, {}, &NodeShare::node);
+    if (share == shares.end() || share->node != index) continue;
+    out.push_back({{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true});
+  }
+  for (const Entry& entry : by_node_[index]) {
+    out.push_back({entry.planned->span, entry.share, entry.planned->allocation.whole_nodes, false});
+  }
+  return out;
+}
+
+const Timeline& Calendar::timeline(NodeIndex node) {
+  std::unique_ptr<Timeline>& timeline = timelines_[node];
+  if (!timeline) {
+    timeline = std::make_unique<Timeline>(state_->cluster().nodes[node], state_->usage().at(node),
+                                          now_, uses(node));
+  }
+  return *timeline;
+}
+
+NodeUsage Calendar::usage_over(NodeIndex index, const Span& span) const {
+  const cluster::Node& node = state_->cluster().nodes[index];
+  const cluster::Usage& usage = state_->usage();
+  std::vector<Use> meeting = uses(index);
+  std::erase_if(meeting, [&](const Use& use) { return !use.span.meets(span); });
+  // What is used now is taken as it is; later, only what runs on.
+  const bool starts_now = span.from <= now_;
+  NodeUsage out = starts_now ? usage.at(index) : usage.pristine(usage.class_of(index));
+  for (const Use& use : meeting) {
+    if (!starts_now || !use.running) add_use(node, use, out);
+  }
+  out.memory_mb = std::max(out.memory_mb, most_memory(meeting, span.from));
+  cluster::refresh_blocked(node, out);
+  return out;
+}
+
+}  // namespace berth::schedule

@@ -1,0 +1,71 @@
+// Who uses what of a node when: running jobs until their limits, and those that wait from their
+// planned start on. A plan names cores and devices, so "free for the whole of that time" is exact.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "job/state.h"
+#include "schedule/timeline.h"
+
+namespace berth::schedule {
+
+inline constexpr Time kYear = 365L * 24 * 3600;
+
+/// When what a job holds is free again at the latest; always after now.
+Time end_of(const job::Job& job, Time now);
+
+/// A job that waits, and what it is going to have.
+struct Planned {
+  JobId job = 0;
+  Span span;
+  cluster::Allocation allocation;
+};
+
+class Calendar {
+ public:
+  explicit Calendar(const job::State& state)
+      : state_(&state),
+        by_node_(state.cluster().nodes.size()),
+        timelines_(state.cluster().nodes.size()) {}
+
+  /// One job has one plan for each of its components.
+  void add(Planned planned);
+  void remove(JobId job);
+  /// All plans, which are no longer in force.
+  std::multimap<JobId, Planned> take_plans();
+  /// Nothing else has what this one is to have, in all its time.
+  [[nodiscard]] bool is_free(const Planned& planned) const;
+  [[nodiscard]] bool has(JobId job) const { return plans_.contains(job); }
+  [[nodiscard]] const std::multimap<JobId, Planned>& plans() const { return plans_; }
+
+  /// What runs has changed, or time has passed: numbers are worked out anew.
+  void begin(Time now);
+  /// A job has started there.
+  void started(const cluster::Allocation& allocation);
+
+  /// Something is planned on the node in that time.
+  [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
+  /// All that is used of a node at any moment of that time.
+  [[nodiscard]] cluster::NodeUsage usage_over(NodeIndex node, const Span& span) const;
+  /// The same in numbers, for all time to come.
+  const Timeline& timeline(NodeIndex node);
+  /// When something planned on the node begins, from `from` on; 0 = never.
+  [[nodiscard]] Time next_planned_start(NodeIndex node, Time from) const;
+
+ private:
+  struct Entry {
+    const Planned* planned = nullptr;
+    const cluster::NodeShare* share = nullptr;
+  };
+  [[nodiscard]] std::vector<Timeline::Use> uses(NodeIndex node) const;
+
+  const job::State* state_;
+  Time now_ = 0;
+  std::multimap<JobId, Planned> plans_;
+  std::vector<std::vector<Entry>> by_node_;
+  std::vector<std::unique_ptr<Timeline>> timelines_;  // unset: to be made
+};
+
+}  // namespace berth::schedule

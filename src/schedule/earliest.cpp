@@ -1,0 +1,162 @@
+#include "schedule/earliest.h"
+
+#include <algorithm>
+#include <queue>
+
+namespace berth::schedule {
+namespace {
+
+using place::JobPlan;
+using place::Prepared;
+
+/// One search ends after so many placements, or so many nodes looked at: a job that is still
+/// without a start then has none in this pass.
+constexpr std::size_t kMostPlacements = 64;
+constexpr std::size_t kMostLooks = 200000;
+
+}  // namespace
+
+Earliest::Earliest(const job::State& state, Calendar& calendar, Time now)
+    : state_(&state), calendar_(&calendar), now_(now), overlay_(state.cluster().nodes.size()) {}
+
+const std::vector<Opening>& Earliest::all_openings() {
+  if (!openings_) openings_ = openings(*state_, now_);
+  return *openings_;
+}
+
+void Earliest::started(const cluster::Allocation& allocation) {
+  constexpr std::size_t kMostChanged = 1000;
+  if (!openings_) return;
+  for (const cluster::NodeShare& share : allocation.nodes) changed_.push_back(share.node);
+  if (changed_.size() < kMostChanged) return;
+  openings_.reset();
+  changed_.clear();
+}
+
+bool Earliest::room_now(const Prepared& job, Work& work) const {
+  const cluster::RoomTree& rooms = state_->usage().rooms();
+  std::uint32_t missing = job.min_nodes();
+  for (std::size_t at = rooms.next(0, job.floor()); at != cluster::RoomTree::npos;
+       at = rooms.next(at + 1, job.floor())) {
+    ++work.looked_at;
+    if (job.may_use(static_cast<NodeIndex>(at)) && --missing == 0) return true;
+  }
+  return false;
+}
+
+std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& work) {
+  const Span span{now_, now_ + seconds};
+  const cluster::RoomTree& rooms = state_->usage().rooms();
+  std::vector<NodeIndex> nodes;
+  overlay_.clear();
+  constexpr std::size_t kAFew = 16;
+  std::size_t offered = 0;  // of the nodes gathered
+  const auto offer = [&]() -> std::optional<JobPlan> {
+    if (!job.takes_the_first() || nodes.size() < offered + kAFew) return std::nullopt;
+    const std::span<const NodeIndex> few(nodes.begin() + static_cast<std::ptrdiff_t>(offered),
+                                         nodes.end());
+    offered = nodes.size();
+    ++work.placed;
+    return job.now(cluster::UsageView(state_->usage(), overlay_), few, /*near_only=*/true);
+  };
+  for (std::size_t at = rooms.next(0, job.floor()); at != cluster::RoomTree::npos;
+       at = rooms.next(at + 1, job.floor())) {
+    ++work.looked_at;
+    const auto node = static_cast<NodeIndex>(at);
+    if (!job.may_use(node)) continue;
+    if (calendar_->planned_on(node, span)) {
+      cluster::NodeUsage usage = calendar_->usage_over(node, span);
+      if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(job.floor())) continue;
+      overlay_.put(node, std::move(usage));
+    }
+    nodes.push_back(node);
+    if (auto plan = offer()) return plan;
+  }
+  if (nodes.size() < job.min_nodes()) return std::nullopt;
+  ++work.placed;
+  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes);
+}
+
+std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
+                                          const std::vector<NodeIndex>& nodes, Work& work) {
+  overlay_.clear();
+  for (const NodeIndex node : nodes) {
+    overlay_.put(node, calendar_->usage_over(node, span));
+  }
+  work.looked_at += nodes.size();
+  ++work.placed;
+  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes);
+}
+
+std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds, Time not_before,
+                                               Work& work) {
+  const std::vector<Opening>& all = all_openings();
+  const cluster::Room& floor = job.floor();
+  const std::size_t placed_before = work.placed;
+  const std::size_t looked_before = work.looked_at;
+  const Time first = std::max(not_before, now_ + 1);
+  const bool only_required = !job.required().empty() && job.required().size() >= job.min_nodes();
+  // Nodes by the moment from which they could be used, in numbers.
+  using From = std::pair<Time, NodeIndex>;
+  std::priority_queue<From, std::vector<From>, std::greater<>> waiting;
+  std::vector<bool> seen(state_->cluster().nodes.size());
+  const auto wait_from = [&](NodeIndex node, Time from) {
+    ++work.looked_at;
+    const Time at = calendar_->timeline(node).earliest(floor, from, seconds);
+    if (at > 0) waiting.emplace(at, node);
+  };
+  const auto meet = [&](NodeIndex node, Time from) {
+    if (seen[node]) return;
+    seen[node] = true;
+    if (only_required && !std::ranges::binary_search(job.required(), node)) return;
+    if (job.may_use(node)) wait_from(node, from);
+  };
+  const cluster::RoomTree& rooms = state_->usage().rooms();
+  for (std::size_t at = rooms.next(0, floor); at != cluster::RoomTree::npos;
+       at = rooms.next(at + 1, floor)) {
+    meet(static_cast<NodeIndex>(at), first);
+  }
+  for (const NodeIndex node : changed_) meet(node, first);
+  std::size_t opening = 0;
+  std::vector<NodeIndex> ready;
+  while (work.placed - placed_before < kMostPlacements &&
+         work.looked_at - looked_before < kMostLooks) {
+    // Openings up to the moment at which the next node is ready.
+    while (opening < all.size() &&
+           (waiting.empty() || all[opening].at <= std::max(waiting.top().first, first))) {
+      ++work.looked_at;
+      const Opening& one = all[opening++];
+      if (one.room.holds(floor)) meet(one.node, std::max(one.at, first));
+    }
+    if (waiting.empty()) return std::nullopt;
+    const Time moment = waiting.top().first;
+    const Span span{moment, moment + seconds};
+    // Who was ready may be so no longer: something is planned there.
+    std::erase_if(ready, [&](NodeIndex node) {
+      ++work.looked_at;
+      if (calendar_->timeline(node).earliest(floor, moment, seconds) == moment) return false;
+      wait_from(node, moment);
+      return true;
+    });
+    for (; !waiting.empty() && waiting.top().first <= moment; waiting.pop()) {
+      ready.push_back(waiting.top().second);
+    }
+    std::ranges::sort(ready);
+    ready.erase(std::ranges::unique(ready).begin(), ready.end());  // one may have come again
+    if (ready.size() >= job.min_nodes() && std::ranges::includes(ready, job.required())) {
+      if (auto plan = place_at(job, span, ready, work)) return Found{moment, std::move(*plan)};
+    }
+    // In numbers they would do, in cores and sockets they do not: again when something changes
+    // there.
+    if (ready.size() >= job.min_nodes()) {
+      for (const NodeIndex node : ready) {
+        const Time next = calendar_->timeline(node).next_change(moment);
+        if (next > 0) wait_from(node, next);
+      }
+      if (job.single_node()) ready.clear();
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::schedule

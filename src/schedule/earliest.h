@@ -1,0 +1,50 @@
+// The earliest moment at which a job can run for as long as it asks for without taking anything
+// that is planned for another.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "place/prepared.h"
+#include "schedule/horizon.h"
+
+namespace berth::schedule {
+
+/// Counts what was done, so that a pass can stop after a share of it, the same in every run.
+struct Work {
+  std::size_t looked_at = 0;  // nodes and openings
+  std::size_t placed = 0;     // placements worked out
+};
+
+class Earliest {
+ public:
+  Earliest(const job::State& state, Calendar& calendar, Time now);
+
+  struct Found {
+    Time start = 0;
+    place::JobPlan plan;
+  };
+  /// Where it starts now, or nullopt.
+  std::optional<place::JobPlan> now(const place::Prepared& job, Time seconds, Work& work);
+  /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are
+  /// down), or not found with reasonable work.
+  std::optional<Found> later(const place::Prepared& job, Time seconds, Time not_before, Work& work);
+  /// True when enough nodes have room at this moment, whatever is planned there.
+  bool room_now(const place::Prepared& job, Work& work) const;
+  /// A job has started there, and will end.
+  void started(const cluster::Allocation& allocation);
+
+ private:
+  std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
+                                         const std::vector<NodeIndex>& nodes, Work& work);
+  const std::vector<Opening>& all_openings();
+
+  const job::State* state_;
+  Calendar* calendar_;
+  Time now_;
+  cluster::Overlay overlay_;
+  std::optional<std::vector<Opening>> openings_;
+  std::vector<NodeIndex> changed_;  // nodes where a job has started since the openings were made
+};
+
+}  // namespace berth::schedule

@@ -1,0 +1,377 @@
+#include "schedule/pass.h"
+
+#include <algorithm>
+
+#include "place/refusal.h"
+#include "text/hostlist.h"
+
+namespace berth::schedule {
+namespace {
+
+using job::Job;
+using job::State;
+using place::JobPlan;
+using place::Verdict;
+
+/// A placement costs about as much as a look at so many nodes.
+constexpr std::size_t kPlacementWork = 50;
+
+}  // namespace
+
+Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Options& options)
+    : state_(&state),
+      known_(&knowledge),
+      kind_(kind),
+      now_(now),
+      options_(options),
+      each_one_(state.queue().size() <= options.each_one),
+      earliest_(state, knowledge.calendar, now) {
+  knowledge.calendar.begin(now);
+  plans_left_ = kind == Kind::plan || small(state, options) ? options.planned : 1;
+  if (kind == Kind::plan) {
+    old_ = known_->calendar.take_plans();
+  } else {
+    // Who left the queue needs no place any more.
+    std::vector<JobId> gone;
+    for (const auto& [id, planned] : known_->calendar.plans()) {
+      if (!state.key_of(id)) gone.push_back(id);
+    }
+    for (const JobId id : gone) known_->calendar.remove(id);
+    const std::size_t kept = known_->calendar.plans().size();
+    plans_left_ -= std::min(plans_left_, kind == Kind::arrivals ? kept : std::size_t{0});
+    somebody_waits_ = kind == Kind::arrivals && kept > 0;
+  }
+}
+
+void Pass::take_all() {
+  known_->groups.tidy();
+  for (const auto& [group, members] : known_->groups.all()) {
+    if (const auto key = known_->groups.first(*state_, group)) turns_.push({*key, group});
+  }
+}
+
+void Pass::take(const std::vector<JobId>& jobs) {
+  for (const JobId id : jobs) {
+    const auto key = state_->key_of(id);
+    const Job* job = key ? state_->find(id) : nullptr;
+    if (job != nullptr) turns_.push({*key, group_of(*job)});
+  }
+}
+
+bool Pass::go_on(std::size_t work) {
+  const auto done = [&] { return work_.looked_at + work_.placed * kPlacementWork; };
+  const std::size_t until = done() + work;
+  while (!turns_.empty()) {
+    if (work > 0 && done() >= until) return false;
+    const Turn turn = turns_.top();
+    turns_.pop();
+    const auto key = state_->key_of(turn.key.id);
+    const Job* job = key ? state_->find(turn.key.id) : nullptr;
+    if (job != nullptr) {
+      work_.looked_at += 1;
+      const Outcome outcome = consider(*job, turn.group);
+      const Known& known = groups_[turn.group];
+      const bool hopeless = outcome == Outcome::waits && known.failed &&
+                            (!known.plannable || known.planless || plans_left_ == 0);
+      if (hopeless && !each_one_ && kind_ != Kind::arrivals) continue;
+    }
+    if (kind_ == Kind::arrivals) continue;
+    if (const auto next = known_->groups.next(*state_, turn.group, turn.key)) {
+      turns_.push({*next, turn.group});
+    }
+  }
+  end();
+  return true;
+}
+
+Figures Pass::take_figures() {
+  Figures out = figures_;
+  out.placed = work_.placed - placed_told_;
+  placed_told_ = work_.placed;
+  figures_ = {};
+  return out;
+}
+
+void Pass::end() {
+  figures_.backfill = kind_ == Kind::plan;
+  std::set<NodeIndex> nodes;
+  const Time far = now_ + Time{options_.backfill_window_minutes} * 60;
+  for (const auto& [id, planned] : known_->calendar.plans()) {
+    if (planned.span.from > far) continue;
+    for (const cluster::NodeShare& share : planned.allocation.nodes) nodes.insert(share.node);
+  }
+  state_->set_planned_nodes(nodes);
+}
+
+Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
+  // An array starts element by element; each start may be the last that fits.
+  const JobId id = job.id;
+  const Job* at = &job;
+  while (at != nullptr && at->pending()) {
+    ++figures_.examined;
+    std::string reason;
+    if (!state_->eligible(*at, now_, reason)) {
+      if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
+      known_->calendar.remove(id);
+      return Outcome::passed_over;
+    }
+    const bool array = at->is_array_rest();
+    const Outcome outcome = at->het ? try_het(*at, group) : try_job(*at, group);
+    if (outcome != Outcome::started || !array) return outcome;
+    at = state_->find(id);
+  }
+  return Outcome::started;
+}
+
+Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
+  Known& known = groups_[group];
+  Shape& shape = known_->shapes.of(*state_, job);
+  const place::Prepared& prepared = shape.prepared;
+  if (!known.failed) {
+    // What is planned for it is not in its own way.
+    std::vector<Planned> own;
+    const auto [first, last] = known_->calendar.plans().equal_range(job.id);
+    for (auto at = first; at != last; ++at) own.push_back(at->second);
+    if (!own.empty()) known_->calendar.remove(job.id);
+    std::optional<JobPlan> plan;
+    if (prepared.runnable() && !must_queue(job)) {
+      plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
+      if (!plan) plan = shortened(job, prepared);
+    }
+    if (plan) {
+      std::vector<JobPlan> plans;
+      plans.push_back(std::move(*plan));
+      return start(job, std::move(plans)) ? Outcome::started : Outcome::passed_over;
+    }
+    find_reason(job, shape, known);
+    // An own place that is kept says nothing about others of the group.
+    known.failed = own.empty() || kind_ != Kind::freed;
+    for (Planned& planned : own) known_->calendar.add(std::move(planned));
+  }
+  tell(job, known);
+  if (known.plannable) {
+    somebody_waits_ = true;
+    plan(job, group, known);
+    for (const std::string& name : partitions(job)) ++waiting_in_[name];
+  }
+  return Outcome::waits;
+}
+
+std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {
+  const auto least = job.what->request.time_min;
+  if (!least) return std::nullopt;
+  const Time seconds = seconds_of(job, prepared);
+  auto plan = earliest_.now(prepared, Time{*least} * 60, work_);
+  if (!plan) return std::nullopt;
+  // As long as nobody else's time on these nodes has come.
+  Time until = now_ + seconds;
+  for (const cluster::NodeShare& share : plan->allocation.nodes) {
+    const Time taken = known_->calendar.next_planned_start(share.node, now_);
+    if (taken > 0) until = std::min(until, taken);
+  }
+  const Time minutes = std::max<Time>((until - now_) / 60, Time{*least});
+  plan->shortened_to_minutes = static_cast<std::uint32_t>(minutes);
+  return plan;
+}
+
+bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
+  known_->calendar.remove(job.id);
+  if (!state_->start(job.id, plans, somebody_waits_, now_)) return false;
+  for (const JobPlan& plan : plans) {
+    known_->calendar.started(plan.allocation);
+    earliest_.started(plan.allocation);
+  }
+  ++figures_.started;
+  return true;
+}
+
+void Pass::find_reason(const Job& job, Shape& shape, Known& known) {
+  known.plannable = false;
+  known.text.clear();
+  if (!shape.prepared.runnable() || shape.holds == false) {
+    never_now(shape, known);
+    return;
+  }
+  known.word = place::unavailable_reason(state_->cluster(), job.what->request);
+  if (!known.word.empty()) return;  // a node that is away may stay so: nobody else waits for it
+  known.plannable = true;
+  known.word = "Resources";
+  if (job.interactive) {
+    JobPlan plan = shape.prepared.plan(state_->usage(), place::Detail::full);
+    known.text = plan.reasons.nearest_miss;
+    if (plan.verdict == Verdict::now) known.word = "Priority";
+    return;
+  }
+  if (must_queue(job)) {
+    known.word = "Priority";
+    return;
+  }
+  if (known_->calendar.plans().empty() || !earliest_.room_now(shape.prepared, work_)) return;
+  // It waits for its turn when it fits but is in the way of another, else for what it lacks.
+  ++work_.placed;
+  if (shape.prepared.now({state_->usage(), false})) known.word = "Priority";
+}
+
+/// It would not run if nothing else did: a limit of its partition, or nothing here could hold it.
+void Pass::never_now(Shape& shape, Known& known) {
+  if (!shape.holds) {
+    ++work_.placed;
+    shape.answer = shape.prepared.plan(state_->usage(), place::Detail::verdict);
+    shape.holds = shape.answer.verdict == Verdict::now || shape.answer.verdict == Verdict::later;
+  }
+  if (*shape.holds) return;
+  known.plannable = false;
+  known.word = shape.answer.verdict == Verdict::never ? "BadConstraints"
+               : shape.answer.pending_reason.empty()  ? "Resources"
+                                                      : shape.answer.pending_reason;
+  known.text = shape.answer.reasons.nearest_miss;
+}
+
+void Pass::tell(const Job& job, const Known& known) {
+  if (job.reason == known.word && job.reason_text == known.text && !each_one_) return;
+  state_->set_reason(job.id, known.word, known.text, now_);
+}
+
+std::vector<std::string> Pass::partitions(const Job& job) const {
+  if (!job.what->request.partitions.empty()) return job.what->request.partitions;
+  const cluster::Partition* standard = state_->cluster().default_partition();
+  return {standard == nullptr ? std::string() : standard->name};
+}
+
+bool Pass::must_queue(const Job& job) const {
+  return !options_.backfill && std::ranges::any_of(partitions(job), [&](const std::string& name) {
+    return waiting_in_.contains(name);
+  });
+}
+
+bool Pass::may_plan(const Job& job) const {
+  if (plans_left_ == 0 || known_->calendar.has(job.id)) return false;
+  if (now_ - job.submit_time < options_.min_age_to_plan) return false;
+  if (job.priority < options_.min_priority_to_plan) return false;
+  return options_.planned_in_partition == 0 ||
+         std::ranges::any_of(partitions(job), [&](const std::string& name) {
+           const auto at = waiting_in_.find(name);
+           return at == waiting_in_.end() || at->second < options_.planned_in_partition;
+         });
+}
+
+void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
+  if (known.planless || !may_plan(job)) return;
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  const Time seconds = seconds_of(job, prepared);
+  auto found = earliest_.later(prepared, seconds, groups_[group].not_before, work_);
+  if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
+  if (!found) {
+    known.planless = true;
+    state_->set_planned(job.id, 0, {});
+    never_now(known_->shapes.of(*state_, job), known);
+    if (!known.plannable) tell(job, known);
+    return;
+  }
+  known.not_before = found->start;
+  --plans_left_;
+  keep(job, found->start, seconds, found->plan);
+  show(job);
+}
+
+bool Pass::keep_old(const Job& job, Time unless_before) {
+  const auto [first, last] = old_.equal_range(job.id);
+  if (first == last || first->second.span.from > unless_before) return false;
+  // The time limit may be another since.
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  const Span& span = first->second.span;
+  if (!job.het && span.until - span.from != seconds_of(job, prepared)) return false;
+  for (auto at = first; at != last; ++at) {
+    if (at->second.span.from <= now_ || !known_->calendar.is_free(at->second)) {
+      known_->calendar.remove(job.id);
+      return false;
+    }
+    known_->calendar.add(at->second);
+  }
+  --plans_left_;
+  show(job);
+  return true;
+}
+
+void Pass::keep(const Job& job, Time start, Time seconds, const JobPlan& plan) {
+  known_->calendar.add({job.id, {start, start + seconds}, plan.allocation});
+}
+
+void Pass::show(const Job& job) {
+  std::set<std::string> names;
+  Time start = 0;
+  const auto [first, last] = known_->calendar.plans().equal_range(job.id);
+  for (auto at = first; at != last; ++at) {
+    start = at->second.span.from;
+    for (const cluster::NodeShare& share : at->second.allocation.nodes) {
+      names.insert(state_->cluster().nodes[share.node].name);
+    }
+  }
+  const bool near = start > 0 && start <= now_ + Time{options_.backfill_window_minutes} * 60;
+  state_->set_planned(
+      job.id, near ? start : 0,
+      near ? text::compress_hostlist(std::vector<std::string>(names.begin(), names.end()))
+           : std::string());
+}
+
+std::vector<const Job*> Pass::components(const Job& job) const {
+  std::vector<const Job*> out;
+  for (const JobId id : state_->records_of(job.het->leader)) out.push_back(state_->find(id));
+  return out;
+}
+
+Pass::Outcome Pass::try_het(const Job& job, const GroupKey& /*group*/) {
+  const std::vector<const Job*> parts = components(job);
+  known_->calendar.remove(job.id);
+  // Each component takes its place before the next one is looked at.
+  std::vector<JobPlan> plans;
+  for (const Job* part : parts) {
+    const place::Prepared& prepared = known_->shapes.of(*state_, *part).prepared;
+    const Time seconds = seconds_of(*part, prepared);
+    auto plan = prepared.runnable() ? earliest_.now(prepared, seconds, work_) : std::nullopt;
+    if (!plan) break;
+    keep(job, now_, seconds, *plan);
+    plans.push_back(std::move(*plan));
+  }
+  known_->calendar.remove(job.id);
+  if (plans.size() == parts.size()) {
+    return start(job, std::move(plans)) ? Outcome::started : Outcome::passed_over;
+  }
+  state_->set_reason(job.id, "Resources", {}, now_);
+  somebody_waits_ = true;
+  if (may_plan(job)) plan_het(job);
+  return Outcome::waits;
+}
+
+/// All components at the same moment: the latest of their starts, until all of them agree.
+void Pass::plan_het(const Job& job) {
+  constexpr int kMostMoments = 16;
+  const std::vector<const Job*> parts = components(job);
+  Time moment = now_;
+  for (int i = 0; i < kMostMoments; ++i) {
+    known_->calendar.remove(job.id);
+    bool agreed = true;
+    for (const Job* part : parts) {
+      const place::Prepared& prepared = known_->shapes.of(*state_, *part).prepared;
+      const Time seconds = seconds_of(*part, prepared);
+      auto found =
+          prepared.runnable() ? earliest_.later(prepared, seconds, moment, work_) : std::nullopt;
+      if (!found) {
+        known_->calendar.remove(job.id);
+        state_->set_planned(job.id, 0, {});
+        return;
+      }
+      agreed = agreed && (found->start == moment || known_->calendar.plans().count(job.id) == 0);
+      moment = found->start;
+      keep(job, found->start, seconds, found->plan);
+      if (!agreed) break;
+    }
+    if (!agreed) continue;
+    --plans_left_;
+    show(job);
+    return;
+  }
+  known_->calendar.remove(job.id);
+}
+
+}  // namespace berth::schedule

@@ -1,0 +1,102 @@
+// One walk along the queue: every job in its turn starts, gets a place in the future, or is told
+// what it waits for. A walk can be made in pieces, so that nobody waits for a long one.
+#pragma once
+
+#include <map>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "schedule/calendar.h"
+#include "schedule/earliest.h"
+#include "schedule/groups.h"
+#include "schedule/schedule.h"
+#include "schedule/shapes.h"
+
+namespace berth::schedule {
+
+/// What outlives a walk.
+struct Knowledge {
+  explicit Knowledge(const job::State& state) : calendar(state) {}
+  Shapes shapes;
+  Groups groups;
+  Calendar calendar;
+};
+
+class Pass {
+ public:
+  enum class Kind {
+    plan,      // plans are made anew, the whole queue
+    freed,     // the whole queue; plans stay
+    arrivals,  // only these jobs; plans stay
+  };
+  Pass(job::State& state, Knowledge& knowledge, Kind kind, Time now, const Options& options);
+
+  /// Jobs to look at: all of the queue, or these.
+  void take_all();
+  void take(const std::vector<JobId>& jobs);
+  /// Goes on until the end (true) or until so much work is done. 0 = no bound.
+  bool go_on(std::size_t work);
+  /// What was done since the last call.
+  Figures take_figures();
+
+ private:
+  struct Turn {
+    job::QueueKey key;
+    GroupKey group;
+    friend bool operator<(const Turn& a, const Turn& b) { return b.key < a.key; }
+  };
+  /// What is known of a group in this walk.
+  struct Known {
+    bool failed = false;  // cannot start now
+    std::string word;
+    std::string text;
+    bool plannable = false;  // waits for what others hold
+    bool planless = false;   // no start was found for one of them
+    Time not_before = 0;     // the last planned start of one of them
+  };
+  enum class Outcome { started, waits, passed_over };
+
+  void end();
+  Outcome consider(const job::Job& job, const GroupKey& group);
+  Outcome try_job(const job::Job& job, const GroupKey& group);
+  Outcome try_het(const job::Job& job, const GroupKey& group);
+  std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
+  bool start(const job::Job& job, std::vector<place::JobPlan> plans);
+  /// Fills in why the group cannot start now.
+  void find_reason(const job::Job& job, Shape& shape, Known& known);
+  void never_now(Shape& shape, Known& known);
+  void tell(const job::Job& job, const Known& known);
+  void plan(const job::Job& job, const GroupKey& group, Known& known);
+  void plan_het(const job::Job& job);
+  /// True when its plan of before was as good as any: it is in force again.
+  bool keep_old(const job::Job& job, Time unless_before);
+  void keep(const job::Job& job, Time start, Time seconds, const place::JobPlan& plan);
+  void show(const job::Job& job);
+  [[nodiscard]] bool may_plan(const job::Job& job) const;
+  /// Without backfill: somebody before it waits in its partition.
+  [[nodiscard]] bool must_queue(const job::Job& job) const;
+  /// Partitions it may run in.
+  [[nodiscard]] std::vector<std::string> partitions(const job::Job& job) const;
+  [[nodiscard]] std::vector<const job::Job*> components(const job::Job& job) const;
+
+  job::State* state_;
+  Knowledge* known_;
+  Kind kind_;
+  Time now_;
+  Options options_;
+  bool each_one_;  // few enough to look at each job, not only at the first of a group
+  Earliest earliest_;
+  Figures figures_;
+  Work work_;
+  std::size_t placed_told_ = 0;
+  std::priority_queue<Turn> turns_;
+  std::unordered_map<GroupKey, Known, GroupKeyHash> groups_;
+  std::multimap<JobId, Planned> old_;  // plans that are made anew, as they were
+  std::size_t plans_left_ = 0;
+  std::map<std::string, std::size_t>
+      waiting_in_;  // jobs that wait for what others hold, by partition
+  bool somebody_waits_ = false;
+};
+
+}  // namespace berth::schedule
