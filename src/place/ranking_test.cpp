@@ -143,7 +143,12 @@ TEST(BinOfNode, CountsSharesAndClosedNodes) {
   const cluster::Cluster c = make({corpus::node("g1", 1, {}, corpus::eight_shared())});
   cluster::Usage usage(c);
   cluster::Allocation job;
-  job.nodes.push_back({.node = 0, .cores = Bits::of({0, 1}), .cpus = 2, .memory_mb = 1024});
+  cluster::NodeShare share;
+  share.node = 0;
+  share.cores = Bits::of({0, 1});
+  share.cpus = 2;
+  share.memory_mb = 1024;
+  job.nodes.push_back(share);
   job.nodes[0].gres = {{"gpu", {1, 0, 0, 0, 0, 0, 0, 0}}, {"shard", {0, 3, 0, 0, 0, 0, 0, 0}}};
   usage.take(job);
   const Bin bin = bin_of(c.nodes[0], usage.at(0));
