@@ -79,7 +79,8 @@ void WaitLog::add(std::uint8_t reason, std::int64_t seconds) {
   if (seconds <= 0) return;
   if (!past_) past_ = std::make_unique<std::vector<Past>>();
   const auto count = static_cast<std::uint32_t>(std::min<std::int64_t>(seconds, INT32_MAX));
-  if (!past_->empty() && past_->back().reason == reason) {
+  // Once changes are only counted, the last entry need not be what came before.
+  if (more_ == 0 && !past_->empty() && past_->back().reason == reason) {
     past_->back().seconds += count;
     return;
   }
