@@ -164,7 +164,6 @@ std::string render_plot(const Plot& plot) {
       last = py(y);
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", px(x), last);
     }
-    if (!path.empty() && plot.steps) path += fmt::format("H{:.1f}", px(right));
     out += fmt::format("<path class=\"line{}\" d=\"{}\"/>", i % 2, path);
   }
   out += "</svg>";

@@ -11,17 +11,22 @@ namespace {
 constexpr std::size_t kLabel = 30;
 constexpr std::size_t kColumn = 16;
 
-std::string sparkline(const Outcome& run, double Point::* value, double top) {
+/// One character a column of time from 0 to `until`, so that two runs stand below each other.
+std::string sparkline(const Outcome& run, double Point::* value, double top, std::int64_t until) {
   constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::size_t kWidth = 60;
+  constexpr std::int64_t kWidth = 60;
   std::string out;
-  const std::size_t columns = std::min(kWidth, run.points.size());
-  for (std::size_t c = 0; c < columns; ++c) {
-    const std::size_t from = c * run.points.size() / columns;
-    const std::size_t to = std::max(from + 1, (c + 1) * run.points.size() / columns);
+  for (std::int64_t c = 0; c < kWidth; ++c) {
+    // Points whose stretch begins in this column; where there is none, the one that goes on.
+    const std::int64_t from = c * until / kWidth / run.width;
+    const std::int64_t to = std::max(from + 1, (c + 1) * until / kWidth / run.width);
     double sum = 0;
-    for (std::size_t i = from; i < to; ++i) sum += run.points[i].*value;
-    const double part = top > 0 ? sum / static_cast<double>(to - from) / top : 0;
+    std::int64_t count = 0;
+    for (std::int64_t i = from; i < to && i < std::ssize(run.points); ++i, ++count) {
+      sum += run.points[static_cast<std::size_t>(i)].*value;
+    }
+    if (count == 0) break;
+    const double part = top > 0 ? sum / static_cast<double>(count) / top : 0;
     out += kBlocks[static_cast<std::size_t>(std::clamp(part * 8, 0.0, 7.0))];
   }
   return out;
@@ -37,14 +42,16 @@ void add_lines(std::string& out, const std::vector<std::string>& lines, std::uin
 void add_over_time(std::string& out, const Report& report, std::string_view title,
                    double Point::* value, bool part) {
   double top = part ? 1 : 0;
+  std::int64_t until = 1;
   for (const Outcome& run : report.runs) {
+    until = std::max(until, run.makespan);
     for (const Point& point : run.points) top = std::max(top, point.*value);
   }
   out += fmt::format("\n{} over time, top {}\n", title,
                      part ? shown(top, Unit::percent) : shown(top, Unit::count));
   for (const Outcome& run : report.runs) {
-    out += fmt::format("  {}", sparkline(run, value, top));
-    out += report.runs.size() > 1 ? fmt::format("  {}\n", run.label) : "\n";
+    if (report.runs.size() > 1) out += fmt::format("  {}\n", run.label);
+    out += fmt::format("  {}\n", sparkline(run, value, top, until));
   }
 }
 

@@ -51,6 +51,7 @@ Plot over_time(const Report& report, std::string title, std::string y_label, Axi
     for (const Point& point : run.points) {
       line.points.emplace_back(static_cast<double>(point.at), point.*value);
     }
+    line.points.emplace_back(static_cast<double>(run.makespan), 0);  // all is over
     plot.lines.push_back(std::move(line));
   }
   return plot;
