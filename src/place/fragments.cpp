@@ -39,12 +39,14 @@ Fragments::Fragments(const std::vector<cluster::WeightedDemand>& typical) {
   double so_far = 0;
   least_cpu_ = wanting_.front().demand.cpu_milli;
   least_memory_ = wanting_.front().demand.memory_mb;
+  least_gpu_ = kWholeGpu;
   for (cluster::WeightedDemand& one : wanting_) {
     one.weight /= sum;
     so_far += one.weight;
     upto.push_back(so_far);
     least_cpu_ = std::min(least_cpu_, one.demand.cpu_milli);
     least_memory_ = std::min(least_memory_, one.demand.memory_mb);
+    if (one.demand.gpus == 0) least_gpu_ = std::min(least_gpu_, one.demand.share_milli);
   }
   Draw draw;
   for (std::size_t f = 0; f < kFills; ++f) {
@@ -82,6 +84,7 @@ double Fragments::lost_in_the_end(const Bin& bin) const {
       if (!fits(left, demand)) continue;
       take(left, demand);
       if (left.cpu_milli < least_cpu_ || left.memory_mb < least_memory_) break;
+      if (left.gpus[left.gpus.size() - 1] < least_gpu_) break;
     }
     lost += left.free_milli();
   }

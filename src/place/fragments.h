@@ -27,6 +27,7 @@ class Fragments {
   std::vector<std::vector<Demand>> fills_;        // sequences drawn from them, always the same
   std::uint64_t least_cpu_ = 0;                   // no typical job that wants GPUs takes less
   std::uint64_t least_memory_ = 0;
+  std::uint32_t least_gpu_ = 0;
 };
 
 }  // namespace berth::place

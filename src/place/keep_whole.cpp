@@ -58,6 +58,7 @@ KeepWhole::KeepWhole(const std::vector<cluster::WeightedDemand>& typical) : frag
 void KeepWhole::learn(const std::vector<cluster::WeightedDemand>& typical) {
   fragments_ = Fragments(typical);
   judged_.assign(bins_.size(), {});
+  moves_.clear();
   double all = 0;
   double gpu_milli = 0;
   for (const cluster::WeightedDemand& one : typical) {
@@ -128,35 +129,36 @@ KeepWhole::Prices KeepWhole::prices(const Supply& supply) const {
   return out;
 }
 
-KeepWhole::BinId KeepWhole::move(BinId bin_id, DemandId demand_id) {
-  const std::uint64_t key = std::uint64_t{bin_id} << 32U | demand_id;
-  const auto known = moves_.find(key);
-  if (known != moves_.end()) return known->second;
-  BinId to = kNone;
-  if (fits(bins_[bin_id], demands_[demand_id])) {
-    Bin left = bins_[bin_id];
-    take(left, demands_[demand_id]);
-    to = bin(left);
-  }
-  moves_.emplace(key, to);
-  return to;
+const KeepWhole::Move& KeepWhole::move(BinId from, DemandId demand_id) {
+  const auto [at, added] = moves_.try_emplace(std::uint64_t{from} << 32U | demand_id);
+  Move& move = at->second;
+  if (!added || !fits(bins_[from], demands_[demand_id])) return move;
+  Bin left = bins_[from];
+  take(left, demands_[demand_id]);
+  move.to = bin(left);
+  move.lost = static_cast<float>(lost(move.to) - lost(from));
+  const auto& before = hosts(from);
+  move.takes_places = before != hosts(move.to);
+  move.free_milli = bins_[from].free_milli();
+  move.cpu_left = left.cpu_milli;
+  return move;
 }
 
 std::optional<KeepWhole::Rank> KeepWhole::rank(BinId from, DemandId demand_id,
                                                const Prices& prices) {
-  const BinId to = move(from, demand_id);
-  if (to == kNone) return std::nullopt;
-  double cost = lost(to) - lost(from);
-  if (!picky_.empty()) {
+  const Move& move = this->move(from, demand_id);
+  if (move.to == kNone) return std::nullopt;
+  double cost = move.lost;
+  if (move.takes_places) {
     const auto& before = hosts(from);
-    const auto& left = hosts(to);
+    const auto& left = hosts(move.to);
     for (std::size_t i = 0; i < picky_.size(); ++i) cost += prices[i] * (before[i] - left[i]);
   }
-  return Rank{std::llround(cost * 1000), bins_[from].free_milli(), bins_[to].cpu_milli};
+  return Rank{std::llround(cost * 1000), move.free_milli, move.cpu_left};
 }
 
 KeepWhole::BinId KeepWhole::after(BinId bin_id, DemandId demand_id) {
-  return move(bin_id, demand_id);
+  return move(bin_id, demand_id).to;
 }
 
 }  // namespace berth::place

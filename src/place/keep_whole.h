@@ -63,6 +63,14 @@ class KeepWhole {
 
  private:
   static constexpr BinId kNone = ~BinId{0};
+  /// A bin and a demand: all that does not depend on prices.
+  struct Move {
+    BinId to = kNone;  // the bin after, or kNone
+    float lost = 0;
+    bool takes_places = false;  // of picky jobs
+    std::uint32_t free_milli = 0;
+    std::uint64_t cpu_left = 0;
+  };
   struct Judged {
     float lost = -1;  // -1: not known yet
     bool hosts_known = false;
@@ -70,7 +78,7 @@ class KeepWhole {
   };
   double lost(BinId id);
   const std::array<float, kPickyKinds>& hosts(BinId id);
-  BinId move(BinId bin, DemandId demand);
+  const Move& move(BinId bin, DemandId demand);
 
   Fragments fragments_;
   std::vector<cluster::WeightedDemand> picky_;  // weights: shares of all typical jobs
@@ -80,7 +88,7 @@ class KeepWhole {
   std::vector<Judged> judged_;  // by bin
   std::vector<Demand> demands_;
   std::map<Demand, DemandId> demand_ids_;
-  std::unordered_map<std::uint64_t, BinId> moves_;  // by bin and demand: the bin after, or kNone
+  std::unordered_map<std::uint64_t, Move> moves_;  // by bin and demand
 };
 
 }  // namespace berth::place

@@ -20,7 +20,7 @@ constexpr double kImaginedJobs = 32;
 constexpr std::uint64_t kFirstLesson = 16;
 constexpr std::uint64_t kMostBetweenLessons = 1024;
 /// Bins remembered at most.
-constexpr std::size_t kMostBins = 500'000;
+constexpr std::size_t kMostBins = 200'000;
 
 /// What jobs would ask for on nodes of this build: one GPU, two, four … up to all, each with its
 /// part of the CPUs and the memory; small ones more often.
@@ -101,9 +101,11 @@ class Ranking::Memory : public cluster::PolicyMemory {
     const std::uint64_t noted = usage.typical().noted();
     // A copy of the usage may know fewer jobs than the one that was learnt from.
     const std::uint64_t apart = noted > learnt_at_ ? noted - learnt_at_ : learnt_at_ - noted;
-    if (apart < std::clamp(learnt_at_, kFirstLesson, kMostBetweenLessons)) return;
+    const bool lesson = apart >= std::clamp(learnt_at_, kFirstLesson, kMostBetweenLessons);
+    const bool full = engine.bins() > kMostBins;
+    if (!lesson && !full) return;
     learnt_at_ = noted;
-    if (engine.bins() > kMostBins) {
+    if (full) {
       engine = KeepWhole(typical_of(cluster, usage));
       ++generation;
     } else {

@@ -89,7 +89,7 @@ TEST_F(KeepsWhole, SmallJobsGatherAndLargeOnesStillFit) {
 }
 
 TEST_F(KeepsWhole, SeveralNodesAreTakenInTheSameOrder) {
-  EXPECT_EQ(start("-w g3 --gpus=2"), "g3 0,1");
+  EXPECT_EQ(start("-w g3 --gpus=2"), "g3 0-1");
   EXPECT_EQ(start("-w g2 --gpus=3"), "g2 0-2");
   EXPECT_EQ(start("-N2 --gpus-per-node=1"), "g2 3 g3 2");
 }
@@ -122,9 +122,9 @@ class KeepsLinks : public KeepsWhole {
 
 TEST_F(KeepsLinks, TogetherAndLeavesPairsTogether) {
   EXPECT_EQ(start("--gpus=1"), "g1 0");
-  EXPECT_EQ(start("--gpus=2"), "g1 2,3");
+  EXPECT_EQ(start("--gpus=2"), "g1 2-3");
   EXPECT_EQ(start("--gpus=1"), "g1 1");
-  EXPECT_EQ(start("--gpus=2"), "g1 4,5");
+  EXPECT_EQ(start("--gpus=2"), "g1 4-5");
 }
 
 class KeepsShares : public KeepsWhole {
@@ -134,8 +134,8 @@ class KeepsShares : public KeepsWhole {
 
 TEST_F(KeepsShares, GoToTheGpuWithTheLeastLeft) {
   EXPECT_EQ(start("-c1 --gres=shard:2"), "g1 0");
-  EXPECT_EQ(start("-c1 --gres=shard:3"), "g1 1");
-  EXPECT_EQ(start("-c1 --gres=shard:1"), "g1 1");
+  EXPECT_EQ(start("-c1 --gres=shard:3"), "g1 4");
+  EXPECT_EQ(start("-c1 --gres=shard:1"), "g1 4");
   EXPECT_EQ(start("-c1 --gres=shard:2"), "g1 0");
 }
 

@@ -62,6 +62,28 @@ class OfferBook {
   Offer none_;  // stands for every node that cannot be used
 };
 
+/// Ranks by node state, as OfferBook has offers.
+class RankBook {
+ public:
+  explicit RankBook(const cluster::UsageView& usage)
+      : usage_(usage), slots_(usage.state_count(), -1) {}
+
+  template <class Find>
+  Ranking::Rank of(NodeIndex node, Find find) {
+    std::int32_t& slot = slots_[usage_.state_of(node)];
+    if (slot < 0) {
+      slot = static_cast<std::int32_t>(ranks_.size());
+      ranks_.push_back(find());
+    }
+    return ranks_[static_cast<std::size_t>(slot)];
+  }
+
+ private:
+  const cluster::UsageView& usage_;
+  std::vector<std::int32_t> slots_;
+  std::vector<Ranking::Rank> ranks_;
+};
+
 /// By weight; then, where a partition wants it, by the free share of the cores.
 std::vector<NodeIndex> emptiest_first(const SelectInput& in, std::vector<NodeIndex> nodes) {
   const auto key = [&](NodeIndex n) {
@@ -345,20 +367,19 @@ class Gathering {
       NodeIndex node;
     };
     std::vector<Entry> order;
-    std::vector<std::optional<Ranking::Rank>> ranks(in_.usage.state_count());
+    RankBook ranks(in_.usage);
     for (NodeIndex node : candidates_) {
       if (std::ranges::binary_search(in_.required, node)) continue;
       const Offer& offer = book_.of(node);
       if (!offer.usable()) continue;
-      std::optional<Ranking::Rank>& known = ranks[in_.usage.state_of(node)];
-      if (!known) known = rank(node, offer);
-      order.push_back({in_.cluster.nodes[node].weight, *known, node});
+      order.push_back({in_.cluster.nodes[node].weight,
+                       ranks.of(node, [&] { return rank(node, offer); }), node});
     }
     std::sort(order.begin(), order.end(), [](const Entry& a, const Entry& b) {
       if (a.weight != b.weight) return a.weight < b.weight;
       return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;
     });
-    if (wanted_nodes_ <= 1 && min_missing_ <= 1) {
+    if (wanted_nodes_ <= 1 && min_missing_ <= 1 && nodes_left_ > 0) {
       for (const Entry& entry : order) {
         const Offer& offer = book_.of(entry.node);
         if (offer.cpus < wanted_cpus_ || !has_enough_devices(offer)) continue;
@@ -460,7 +481,8 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
   OfferBook book(in, pass);
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
   const Gathering nothing_yet(in, order, pass, ranking);
-  std::vector<std::optional<Ranking::Rank>> ranks(ranking == nullptr ? 0 : in.usage.state_count());
+  std::optional<RankBook> ranks;
+  if (ranking != nullptr) ranks.emplace(in.usage);
   std::optional<NodeIndex> best;
   Ranking::Rank best_rank;
   for (NodeIndex node : order) {
@@ -473,15 +495,14 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
       fits = fits && offer.devices[i] >= in.ask.devices[i].per_job;
     }
     if (!fits) continue;
-    if (ranking == nullptr) {
+    if (!ranks) {
       best = node;
       break;
     }
-    std::optional<Ranking::Rank>& known = ranks[in.usage.state_of(node)];
-    if (!known) known = nothing_yet.rank(node, offer);
-    if (best && *known >= best_rank) continue;
+    const Ranking::Rank rank = ranks->of(node, [&] { return nothing_yet.rank(node, offer); });
+    if (best && rank >= best_rank) continue;
     best = node;
-    best_rank = *known;
+    best_rank = rank;
   }
   if (!best) return std::nullopt;
   const std::vector<NodeIndex> only{*best};
