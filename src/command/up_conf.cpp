@@ -162,7 +162,7 @@ ConfTexts write_conf(const cluster::Cluster& cluster, std::string_view made_from
       "{}{}{}. It is written again at each start;\n"
       "# a file without these lines is left as it is.\n"
       "ClusterName={}\nSlurmctldHost={}\nSlurmUser={}\nSlurmdUser={}\n"
-      "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+      "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory,BERTH_KEEP_GPUS_WHOLE\n"
       "TaskPlugin=task/affinity\nProctrackType=proctrack/linuxproc\n"
       "SchedulerType=sched/backfill\nReturnToService=2\nMaxJobCount=200000\n",
       kMadeByUp, made_from.empty() ? "" : " ", made_from, cluster.name, host, user, user);
