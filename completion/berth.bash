@@ -151,7 +151,7 @@ _squeue() {
         *)
             if [[ -n $name ]] && _berth_value; then return; fi
             _berth_words "--account= --all --array --help --format= --Format= --iterate= --jobs= --json
-                --long --me --name= --noheader --nodelist= --partition= --priority --sort= --start
+                --long --me --name= --noheader --nodelist= --partition= --priority --sort= --start --why
                 --states= --steps= --user= --version" ;;
     esac
 }
@@ -242,7 +242,7 @@ _scontrol() {
         return
     fi
     case $command in
-        "") _berth_words "completing create delete errnumstr help hold listjobs liststeps notify ping
+        "") _berth_words "completing create delete errnumstr explain help hold listjobs liststeps notify ping
             reconfigure release requeue requeuehold resume setdebug show shutdown suspend top uhold update
             version wait_job write" ;;
         show)
@@ -258,6 +258,8 @@ _scontrol() {
         suspend | requeue | requeuehold) _berth_words "$(_berth_jobs_in RUNNING)" ;;
         resume) _berth_words "$(_berth_jobs_in SUSPENDED)" ;;
         notify | wait_job) _berth_words "$(_berth_jobs)" ;;
+        explain)
+            if [[ -z $entity ]]; then _berth_words "job"; else _berth_words "$(_berth_jobs_in PENDING)"; fi ;;
         write)
             if [[ -z $entity ]]; then _berth_words "batch_script"; else _berth_words "$(_berth_jobs)"; fi ;;
         setdebug) _berth_words "quiet fatal error info verbose debug debug2 debug3" ;;

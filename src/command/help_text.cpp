@@ -14,6 +14,7 @@ Looking
   show hostlistsorted NAMES       the same, sorted
   completing                      jobs whose processes are not gone yet
   listjobs | liststeps [NODE]     what runs on this node
+  explain job ID                  why a job waits, who has what it needs, what would start it now
   write batch_script ID [FILE|-]  the script of a job, to slurm-ID.sh
   ping | version | errnumstr NUMBER
 

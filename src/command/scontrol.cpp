@@ -91,6 +91,7 @@ constexpr std::array kRows = {
     Row{"notify", 1, 2, kAny, notify},
     Row{"wait_job", 2, 1, 1, wait_job},
     Row{"write", 2, 1, 3, write},
+    Row{"explain", 3, 1, 2, explain},
     Row{"ping", 3, 0, 0, ping},
     Row{"reconfigure", 3, 0, 0, reconfigure},
     Row{"shutdown", 8, 0, 1, shutdown},

@@ -60,6 +60,7 @@ int act(Session& session, std::string_view action, Words words);
 int notify(Session& session, Words words);
 int wait_job(Session& session, Words words);
 int write(Session& session, Words words);
+int explain(Session& session, Words words);
 int ping(Session& session, Words words);
 int reconfigure(Session& session, Words words);
 int shutdown(Session& session, Words words);

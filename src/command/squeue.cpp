@@ -14,6 +14,7 @@
 #include "command/squeue_options.h"
 #include "command/squeue_view.h"
 #include "command/version.h"
+#include "command/why_text.h"
 #include "text/number.h"
 #include "wire/job_list.h"
 #include "wire/refusal.h"
@@ -59,6 +60,33 @@ Result<wire::JobList> ask_for_jobs(net::Client& client, const wire::ListJobs& as
   return std::move(*list);
 }
 
+/// --why: what the controller says of each job that is asked for.
+int show_reasons(net::Client& client, const SqueueOptions& options, const wire::JobList& list,
+                 const Shown& shown, const Viewer& viewer) {
+  std::vector<std::uint32_t> ids;  // first: the list is gone with the next answer
+  wire::JobInfo job;
+  for (const std::string_view bytes : list.jobs) {
+    if (!job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) continue;
+    if (wanted(options, job, shown, viewer)) ids.push_back(job.id());
+  }
+  std::string text;
+  JsonText json;
+  json.begin_array();
+  for (const std::uint32_t id : ids) {
+    wire::ExplainJob ask;
+    ask.mutable_job()->set_id(id);
+    const Result<wire::JobExplained> why = ask_client<wire::JobExplained>(client, ask);
+    if (!why) return print_load_error(why.error());
+    if (options.json) {
+      why_json(*why, json);
+    } else {
+      text += why_text(*why, shown);
+    }
+  }
+  json.end_array();
+  return print_text(options.json ? std::move(json).done() : text);
+}
+
 int show_once(const SqueueOptions& options, const SqueuePlan& plan,
               std::span<const std::string> words, const request::Environment& environment) {
   Result<net::Client> client = reach_controller(environment, "squeue");
@@ -80,6 +108,7 @@ int show_once(const SqueueOptions& options, const SqueuePlan& plan,
   }
   const Shown shown = shown_for(options, environment, reply);
   const Viewer viewer{geteuid()};
+  if (options.why) return show_reasons(*client, options, *list, shown, viewer);
   if (!options.json && !options.steps) {
     JobListing listing(options, plan, shown, viewer);
     wire::JobInfo job;  // one for all: it keeps the memory of its texts

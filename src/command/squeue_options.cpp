@@ -51,6 +51,7 @@ constexpr OptionRow kOptions[] = {
     {"sibling", 0},
     {"sort", 'S', Takes::value},
     {"start", 0},
+    {"why", 0},
     {"states", 't', Takes::value},
     {"steps", 's', Takes::follows},
     {"usage", 0},
@@ -129,6 +130,7 @@ struct Setter {
     if (name == "reservation") to.reservations = list_of(value);
     if (name == "sort") to.sort = value;
     if (name == "start") to.start = true;
+    if (name == "why") to.why = true;
     if (name == "states") return states(value);
     if (name == "user" || name == "users") to.users = list_of(value);
     if (name == "iterate") return set_iterate(value);
@@ -233,7 +235,7 @@ Result<SqueueOptions> parse_squeue(std::span<const std::string> words,
   }
   if (is_all(options.users)) options.users.clear();
   if (is_all(options.partitions)) options.partitions.clear();
-  if (options.start && options.states.names.empty() && !options.states.all) {
+  if ((options.start || options.why) && options.states.names.empty() && !options.states.all) {
     options.states.names = {"PENDING"};
   }
   return options;
@@ -268,7 +270,7 @@ wire::ListJobs squeue_request(const SqueueOptions& options) {
 std::string_view squeue_usage() {
   return R"(Usage: squeue [-A account] [--clusters names] [-i seconds] [--job jobid] [-n name]
               [-o format] [-O fields] [-p partitions] [--qos qos] [--reservation reservation]
-              [--sort fields] [--start] [--step step_id] [-t states] [-u user_name]
+              [--sort fields] [--start] [--why] [--step step_id] [-t states] [-u user_name]
               [--user user_name] [-w nodes] [-ahjlrs] [--json]
 )";
 }
@@ -313,6 +315,7 @@ std::string_view squeue_help() {
   -v, --verbose                   say what is asked
   -V, --version                   version and exit
   -w, --nodelist=hostlist         jobs on these nodes
+      --why                       why pending jobs wait, and what would start them now
 Help options:
       --help                      show this help message
       --usage                     brief usage

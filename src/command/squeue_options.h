@@ -23,6 +23,7 @@ struct SqueueOptions {
   bool header = true;
   bool long_format = false;     // -l
   bool start = false;           // --start
+  bool why = false;             // --why
   bool steps = false;           // -s
   bool only_state = false;      // --only-job-state
   bool each_element = false;    // -r

@@ -22,6 +22,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::WaitJob:
     case Kind::GetAccess:
     case Kind::GetScript:
+    case Kind::ExplainJob:
     case Kind::ActOnJobs:
     case Kind::CancelJobs:
     case Kind::Change:
@@ -56,6 +57,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::ConfigReply:
     case Kind::Pong:
     case Kind::ScriptReply:
+    case Kind::JobExplained:
     case Kind::Results:
     case Kind::DiagnoseReply:
     case Kind::HistoryReply:

@@ -33,6 +33,8 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::get_access;
     case Kind::GetScript:
       return &Engine::get_script;
+    case Kind::ExplainJob:
+      return &Engine::explain_job;
     case Kind::ActOnJobs:
       return &Engine::act_on_jobs;
     case Kind::CancelJobs:

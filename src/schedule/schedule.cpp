@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/pass.h"
+#include "schedule/why.h"
 
 namespace berth::schedule {
 
@@ -101,6 +102,14 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
     m.pass->take_all();
   }
   return finish();
+}
+
+Why Scheduler::why(job::State& state, const job::Job& job, job::Time now) {
+  if (!memory_ || memory_->configuration != state.configuration()) {
+    memory_ = std::make_unique<Memory>(state);
+  }
+  if (!memory_->pass) memory_->known.calendar.begin(now);
+  return schedule::why(state, memory_->known, job, now);
 }
 
 Figures run(job::State& state, job::Time now, const Options& options) {

@@ -46,6 +46,8 @@ struct Options {
   std::size_t slice = 0;
 };
 
+struct Why;  // why.h
+
 bool small(const job::State& state, const Options& options);
 
 /// Looks at what State::take_wake() says and starts what may start. Call after every batch of
@@ -57,6 +59,8 @@ class Scheduler {
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
   Figures run(job::State& state, job::Time now, const Options& options = {});
+  /// Of a pending job: why it does not start, and what would change that.
+  Why why(job::State& state, const job::Job& job, job::Time now);
 
  private:
   struct Memory;

@@ -4,8 +4,8 @@
 #include <malloc.h>
 
 #include <charconv>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -14,10 +14,17 @@
 namespace berth::schedule {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+/// CPU time of this process, so that a busy machine does not change the result.
+struct Clock {
+  static double now() {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) / 1e6;
+  }
+};
 
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+double ms_since(double start) {
+  return Clock::now() - start;
 }
 
 cluster::Cluster make_cluster(std::uint32_t nodes) {
@@ -210,7 +217,6 @@ int bench(std::uint32_t nodes, std::uint32_t jobs, std::uint32_t shapes, std::si
     start = Clock::now();
     more = scheduler.run(b.state, b.now, options).unfinished;
     longest_ms = std::max(longest_ms, ms_since(start));
-    if (std::getenv("SLICES") != nullptr) fmt::print(stderr, "{:.2f} ", ms_since(start));
   }
   options.slice = 0;
   b.settle();

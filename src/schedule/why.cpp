@@ -1,0 +1,136 @@
+#include "schedule/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/changes.h"
+#include "text/hostlist.h"
+
+namespace berth::schedule {
+namespace {
+
+using job::Job;
+using job::State;
+
+constexpr std::size_t kShownHolders = 5;
+
+/// What keeps a job out of the queue, and what to do about it.
+std::vector<std::string> facts_outside(const Job& job) {
+  const std::string id = job.shown();
+  if (job.reason == "JobHeldUser" || job.reason == "JobHeldAdmin") {
+    return {job.held_by_admin ? "an administrator holds it"
+                              : fmt::format("it is held: scontrol release {}", id)};
+  }
+  if (job.reason == "DependencyNeverSatisfied") {
+    return {
+        fmt::format("it waits for {}, which can never come true: scancel {}, or scontrol update "
+                    "JobId={} Dependency=",
+                    job.dependency, id, id)};
+  }
+  if (job.reason == "Dependency") return {"it waits for other jobs: " + job.dependency};
+  if (job.reason == "BeginTime") return {"its begin time has not come (EligibleTime)"};
+  return {};
+}
+
+std::string plural(std::uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", count, one, count == 1 ? "" : "s");
+}
+
+std::string holding_words(const State& state, const cluster::NodeShare& share) {
+  std::string out;
+  const cluster::GresShare* gpus = share.find("gpu");
+  if (gpus != nullptr) out = plural(gpus->total(), "GPU") + ", ";
+  return out +
+         fmt::format("{} on {}", plural(share.cpus, "CPU"), state.cluster().nodes[share.node].name);
+}
+
+void find_holders(const State& state, const std::set<NodeIndex>& nodes, Time until, Time now,
+                  Why& out) {
+  std::set<JobId> seen;
+  for (const NodeIndex node : nodes) {
+    for (const JobId id : state.node(node).jobs) {
+      const Job* job = state.find(id);
+      if (job == nullptr || !job->running || !seen.insert(id).second) continue;
+      const Time ends = end_of(*job, now);
+      if (until > 0 && ends > until) continue;  // runs on beside it
+      Holder holder{id, job->uid, ends, job->limit_at().has_value() || job->flags.completing, {}};
+      for (const cluster::NodeShare& share : job->allocation.nodes) {
+        if (!nodes.contains(share.node)) continue;
+        if (!holder.holds.empty()) holder.holds += "; ";
+        holder.holds += holding_words(state, share);
+      }
+      out.holders.push_back(std::move(holder));
+    }
+  }
+  std::ranges::sort(out.holders, [](const Holder& a, const Holder& b) {
+    return a.ends != b.ends ? a.ends < b.ends : a.job < b.job;
+  });
+  if (out.holders.size() > kShownHolders) {
+    out.more_holders = out.holders.size() - kShownHolders;
+    out.holders.resize(kShownHolders);
+  }
+}
+
+/// The nodes it is going to have, or all it might have.
+std::set<NodeIndex> nodes_of_interest(const State& state, const Calendar& calendar, const Job& job,
+                                      const place::Prepared& prepared) {
+  std::set<NodeIndex> out;
+  const auto [first, last] = calendar.plans().equal_range(job.id);
+  for (auto at = first; at != last; ++at) {
+    for (const cluster::NodeShare& share : at->second.allocation.nodes) out.insert(share.node);
+  }
+  if (!out.empty()) return out;
+  for (NodeIndex i = 0; i < state.cluster().nodes.size(); ++i) {
+    if (prepared.may_use(i) && state.cluster().nodes[i].usable) out.insert(i);
+  }
+  return out;
+}
+
+std::string basis_of(const Why& why, const Calendar& calendar, const Job& job) {
+  if (why.planned_start == 0) {
+    return calendar.has(job.id) ? "its start lies beyond the window that is planned (bf_window)"
+                                : "no start is planned for it yet";
+  }
+  return fmt::format(
+      "the time limits of running jobs, and the plans of {} before it; jobs that end "
+      "early bring it forward",
+      plural(why.position > 0 ? why.position - 1 : 0, "job"));
+}
+
+}  // namespace
+
+Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
+  Why out;
+  out.reason = job.reason;
+  out.waiting = state.queue().size();
+  if (!job.reason_text.empty()) out.facts.push_back(job.reason_text);
+  const auto key = state.key_of(job.id);
+  if (!key) {
+    for (std::string& fact : facts_outside(job)) out.facts.push_back(std::move(fact));
+    return out;
+  }
+  out.position =
+      1 + static_cast<std::size_t>(std::distance(state.queue().begin(), state.queue().find(*key)));
+  out.planned_start = job.planned_start;
+  out.planned_nodes = job.planned_nodes;
+  const Shape& shape = knowledge.shapes.of(state, job);
+  const place::JobPlan plan = shape.prepared.plan(state.usage(), place::Detail::full);
+  out.nodes_by_cause = plan.reasons.nodes_by_cause;
+  if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
+    out.facts.push_back(plan.reasons.nearest_miss);
+  }
+  if (plan.verdict == place::Verdict::now) {
+    out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
+  }
+  out.basis = basis_of(out, knowledge.calendar, job);
+  if (plan.verdict == place::Verdict::now || plan.verdict == place::Verdict::later) {
+    find_holders(state, nodes_of_interest(state, knowledge.calendar, job, shape.prepared),
+                 out.planned_start, now, out);
+    out.changes = changes_that_start(state, knowledge, job, now);
+  }
+  return out;
+}
+
+}  // namespace berth::schedule
