@@ -17,9 +17,9 @@ wire::JobPriority job(std::uint32_t id, const std::string& partition, std::uint3
 
 std::string shown(const wire::PrioritiesReply& reply, std::vector<std::string> words) {
   const auto options = parse_sprio(words);
-  if (!options) return options.error().what();
+  if (!options) return std::string(options.error().what());
   const auto text = sprio_text(*options, reply);
-  return text ? *text : text.error().what();
+  return text ? *text : std::string(text.error().what());
 }
 
 TEST(Sprio, AsRecorded) {
@@ -63,7 +63,7 @@ TEST(Sprio, HasAColumnForEachWeight) {
       "              8 debug           2000          0          0          0 cpu=50              "
       "\n");
   EXPECT_EQ(shown(weighted(), {"-w", "-h"}),
-            "        Weights                                1       1000        500 "
+            "        Weights                               1       1000        500 "
             "cpu=100,gres/gpu=200\n");
   EXPECT_EQ(shown(weighted(), {"-n", "-h", "-o", "%i %a %t"}),
             "7 0.9000000 gres/gpu=0.2500000\n"
@@ -71,11 +71,11 @@ TEST(Sprio, HasAColumnForEachWeight) {
 }
 
 TEST(Sprio, LongNamesAllFactors) {
-  EXPECT_EQ(shown(weighted(), {"-l"}).substr(0, 176),
-            "          JOBID PARTITION     USER   PRIORITY       SITE        AGE      ASSOC  "
-            "FAIRSHARE    "
-            "JOBSIZE  PARTITION        QOS        NICE TRES                \n"
-            "              7 ml       ");
+  const std::string text = shown(weighted(), {"-l"});
+  EXPECT_EQ(
+      text.substr(0, text.find('\n')),
+      "          JOBID PARTITION     USER   PRIORITY       SITE        AGE      ASSOC  FAIRSHARE "
+      "   JOBSIZE  PARTITION        QOS        NICE TRES                ");
 }
 
 TEST(Sprio, SortsAndRefuses) {
