@@ -1,12 +1,22 @@
 #include "controller/figures.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::controller {
 
-void Figures::count_cycle(const schedule::Figures& seen, std::uint64_t took, std::size_t queue,
+void Figures::count_cycle(const schedule::Figures& piece, std::uint64_t took_now, std::size_t queue,
                           std::int64_t now) {
-  jobs_started += seen.started;
+  jobs_started += piece.started;
+  pieces.examined += piece.examined;
+  pieces.backfill = pieces.backfill || piece.backfill;
+  pieces_microseconds += took_now;
+  if (piece.unfinished) {
+    ++cycle_pieces;
+    return;
+  }
+  const schedule::Figures seen = std::exchange(pieces, {});
+  const std::uint64_t took = std::exchange(pieces_microseconds, 0);
   if (seen.examined == 0) return;
   ++cycles;
   cycle_last_microseconds = took;

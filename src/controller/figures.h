@@ -40,10 +40,13 @@ struct Figures {
   std::uint64_t cycle_last_queue = 0;  // jobs in the queue
   std::uint64_t pass_last_queue = 0;
   std::uint64_t pass_queue = 0;
+  schedule::Figures pieces;  // of a cycle that is not finished
+  std::uint64_t pieces_microseconds = 0;
+  std::uint64_t cycle_pieces = 0;     // that were not the last of their cycle
   job::Backfilled backfilled_before;  // as counting began: State counts on
 
-  /// `queue`: how many jobs waited.
-  void count_cycle(const schedule::Figures& seen, std::uint64_t took, std::size_t queue,
+  /// A look at the queue, or a piece of it. `queue`: how many jobs waited.
+  void count_cycle(const schedule::Figures& piece, std::uint64_t took_now, std::size_t queue,
                    std::int64_t now);
   void count_commit(std::uint64_t took, bool stored);
   /// Counts from zero; when the controller started stays.

@@ -68,7 +68,7 @@ void put_main(Report& report, const Figures& figures, job::Time now) {
   report.count("\tHit sched_max_job_start: ", 0);
   report.count("\tBlocked on licenses: ", 0);
   report.count("\tHit max_rpc_cnt: ", 0);
-  report.count("\tTimeout (max_sched_time): ", 0);
+  report.count("\tTimeout (max_sched_time): ", figures.cycle_pieces);
   report.gap();
 }
 
