@@ -278,6 +278,19 @@ TEST(Top, WorksWhereNothingHasAWeight) {
   EXPECT_EQ(order(c), (std::vector{a, b, elsewhere}));
 }
 
+TEST(Top, EqualOnesKeepTheirOrderBehindIt) {
+  Policy policy = may_top(0);
+  policy.priority.weight_partition = 100;
+  Controller c(policy);
+  std::vector<JobId> jobs;
+  for (int i = 0; i < 4; ++i) jobs.push_back(c.submit("-n1"));
+  ASSERT_TRUE(c.state.top(jobs[1], kAlice, c.now));
+  EXPECT_EQ(order(c), (std::vector{jobs[1], jobs[0], jobs[2], jobs[3]}));
+  ASSERT_TRUE(c.state.top(jobs[3], kAlice, c.now));
+  EXPECT_EQ(order(c), (std::vector{jobs[3], jobs[1], jobs[0], jobs[2]}));
+  EXPECT_EQ(c.at(jobs[3]).priority, 100u);  // nobody else was passed by
+}
+
 TEST(Top, IsForAdministratorsUnlessAllowed) {
   Controller c(with_age(0));
   const JobId a = c.submit("-n1");

@@ -11,6 +11,17 @@ bool movable(const Job& job) {
          job.partition.find(',') == std::string::npos;
 }
 
+/// Jobs that are moved for one; each is stored again.
+constexpr std::size_t kMostMoved = 1000;
+
+bool earlier(const Job& a, const Job& b) {
+  return a.submit_time != b.submit_time ? a.submit_time < b.submit_time : a.id < b.id;
+}
+
+bool before(const Job* a, const Job* b) {
+  return a->priority != b->priority ? a->priority > b->priority : earlier(*a, *b);
+}
+
 /// Nice such that the job has this priority from now on.
 void give(State::Memory& m, Job& job, std::uint32_t priority, Time now) {
   std::int64_t nice = std::int64_t{job.nice} + job.priority - priority;
@@ -36,39 +47,39 @@ Result<void> State::top(JobId id, const Caller& caller, Time now) {
   if (!caller.privileged && !m.policy.user_top) return pass(job_error(JobFault::not_yours));
   if (job.base != Base::pending) return pass(job_error(JobFault::not_pending));
   if (!movable(job)) return pass(job_error(JobFault::disabled));
-  const auto before = [](const Job* a, const Job* b) {
-    return QueueKey{0, a->priority, a->submit_time, a->id} <
-           QueueKey{0, b->priority, b->submit_time, b->id};
-  };
-  std::vector<Job*> ahead;  // first to last
+  if (m.policy.priority.multifactor) m.reprioritise(now);  // all as old as they are
+  std::vector<Job*> alike;
   for (auto& [other_id, other] : m.jobs) {
-    const bool alike = other.uid == job.uid && other.partition == job.partition &&
-                       other.what->account == job.what->account && other.what->qos == job.what->qos;
-    if (alike && movable(other) && before(&other, &job)) ahead.push_back(&other);
+    if (movable(other) && other.uid == job.uid && other.partition == job.partition &&
+        other.what->account == job.what->account && other.what->qos == job.what->qos) {
+      alike.push_back(&other);
+    }
   }
-  if (ahead.empty()) return {};
-  std::ranges::sort(ahead, before);
-  // It takes the priority of the first, each of these that of the next: others are not passed by.
+  std::ranges::sort(alike, before);
+  if (alike.front() == &job) return {};
+  // The priorities stay where they are, the jobs go on by one place: nobody else is passed by.
   // Where priorities are equal and the time of submission decides, those behind it give way by one.
-  std::vector<Job*> order = ahead;
-  order.insert(order.begin(), &job);
   std::vector<std::uint32_t> wanted;
-  for (const Job* one : ahead) wanted.push_back(one->priority);
-  wanted.push_back(job.priority);
+  for (const Job* one : alike) wanted.push_back(one->priority);
+  std::vector<Job*> order = alike;
+  std::erase(order, &job);
+  order.insert(order.begin(), &job);
   bool room = true;
+  std::size_t changes = 1;
   for (std::size_t i = 1; i < order.size() && room; ++i) {
-    const bool earlier =
-        order[i - 1]->submit_time < order[i]->submit_time ||
-        (order[i - 1]->submit_time == order[i]->submit_time && order[i - 1]->id < order[i]->id);
-    const std::uint32_t most = earlier ? wanted[i - 1] : wanted[i - 1] - 1;
+    const std::uint32_t most =
+        earlier(*order[i - 1], *order[i]) ? wanted[i - 1] : wanted[i - 1] - 1;
     wanted[i] = std::min(wanted[i], most);
-    room = wanted[i] > 0;
+    if (wanted[i] != order[i]->priority) ++changes;
+    room = wanted[i] > 0 && changes <= kMostMoved;
   }
   if (room) {
-    for (std::size_t i = 0; i < order.size(); ++i) give(m, *order[i], wanted[i], now);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (wanted[i] != order[i]->priority) give(m, *order[i], wanted[i], now);
+    }
   } else {
-    // All are at the bottom (no factor has a weight): it alone rises.
-    const std::uint32_t first = ahead.front()->priority;
+    // All are at the bottom (no factor has a weight), or too many would move: it alone rises.
+    const std::uint32_t first = alike.front()->priority;
     give(m, job, first == UINT32_MAX ? first : first + 1, now);
   }
   m.wake_all();
