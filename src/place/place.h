@@ -36,8 +36,8 @@ struct JobPlan {
   Reasons reasons;
   std::vector<Message> warnings;
   request::Counts counts;
-  std::string partition;                            // the partition that was used
-  std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
+  std::string partition;                              // the partition that was used
+  std::optional<std::uint32_t> time_limit_minutes;    // unset = unlimited
   std::optional<std::uint32_t> shortened_to_minutes;  // --time-min: to start earlier
   std::optional<request::Memory> memory;              // the request, or the default that applied
 };

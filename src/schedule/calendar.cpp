@@ -77,6 +77,14 @@ void Calendar::remove(JobId job) {
   plans_.erase(first, last);
 }
 
+std::vector<Planned> Calendar::take(JobId job) {
+  std::vector<Planned> out;
+  const auto [first, last] = plans_.equal_range(job);
+  for (auto at = first; at != last; ++at) out.push_back(at->second);
+  if (!out.empty()) remove(job);
+  return out;
+}
+
 std::multimap<JobId, Planned> Calendar::take_plans() {
   std::multimap<JobId, Planned> out = std::move(plans_);
   plans_ = std::multimap<JobId, Planned>();

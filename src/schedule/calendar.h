@@ -33,6 +33,8 @@ class Calendar {
   /// One job has one plan for each of its components.
   void add(Planned planned);
   void remove(JobId job);
+  /// The plans of one job, which are no longer in force.
+  std::vector<Planned> take(JobId job);
   /// All plans, which are no longer in force.
   std::multimap<JobId, Planned> take_plans();
   /// Nothing else has what this one is to have, in all its time.

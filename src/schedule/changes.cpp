@@ -198,7 +198,11 @@ class Search {
 std::vector<Change> changes_that_start(State& state, Knowledge& knowledge, const Job& job,
                                        Time now) {
   if (job.het) return {};  // components are changed together
-  return Search(state, knowledge, job, now).run();
+  // What is planned for it is not in its own way.
+  std::vector<Planned> own = knowledge.calendar.take(job.id);
+  std::vector<Change> found = Search(state, knowledge, job, now).run();
+  for (Planned& planned : own) knowledge.calendar.add(std::move(planned));
+  return found;
 }
 
 }  // namespace berth::schedule

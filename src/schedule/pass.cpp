@@ -129,10 +129,7 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
   const place::Prepared& prepared = shape.prepared;
   if (!known.failed) {
     // What is planned for it is not in its own way.
-    std::vector<Planned> own;
-    const auto [first, last] = known_->calendar.plans().equal_range(job.id);
-    for (auto at = first; at != last; ++at) own.push_back(at->second);
-    if (!own.empty()) known_->calendar.remove(job.id);
+    std::vector<Planned> own = known_->calendar.take(job.id);
     std::optional<JobPlan> plan;
     if (prepared.runnable() && !must_queue(job)) {
       plan = earliest_.now(prepared, seconds_of(job, prepared), work_);

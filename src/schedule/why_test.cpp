@@ -52,6 +52,19 @@ TEST(Why, AShorterLimitSlipsInBeforeAPlan) {
   EXPECT_NE(options(why).find("--time=01:00:00 on gpu2"), std::string::npos) << options(why);
 }
 
+TEST(Why, ItsOwnPlanIsNotInItsWay) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --gpus=2 --mem=1G -n1 -t 60");
+  scheduler.run(c.state, c.now);
+  const JobId waits = c.submit("-w gpu1 --gpus=4 --mem=1G -n1 -t 90");
+  scheduler.run(c.state, c.now);
+  const Why why = scheduler.why(c.state, c.at(waits), c.now);
+  EXPECT_NE(options(why).find("--gpus=2 on gpu1"), std::string::npos) << options(why);
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(waits).planned_start, kStart + 3600) << "it keeps its place";
+}
+
 TEST(Why, ToldOutsideTheQueueToo) {
   Controller c;
   Scheduler scheduler;
