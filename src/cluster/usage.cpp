@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace berth::cluster {
 namespace {
@@ -96,7 +97,17 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
 
 void Usage::refresh_room(NodeIndex index) {
   const Node& node = cluster_->nodes[index];
-  rooms_.set(index, node.usable ? room_of(node, nodes_[index]) : Room{});
+  const Room room = node.usable ? room_of(node, nodes_[index]) : Room{};
+  if (!rooms_.at(index).holds(room)) grown_.push_back(index);
+  rooms_.set(index, room);
+  if (grown_.size() > 4 * nodes_.size() + 64) {  // nobody asks, or each node has grown
+    std::ranges::sort(grown_);
+    grown_.erase(std::ranges::unique(grown_).begin(), grown_.end());
+  }
+}
+
+std::vector<NodeIndex> Usage::take_grown() {
+  return std::exchange(grown_, {});
 }
 
 Room room_of(const Node& node, const NodeUsage& usage, bool closed_too) {

@@ -115,6 +115,8 @@ class Usage {
   [[nodiscard]] const RoomTree& rooms() const { return rooms_; }
   /// Node::usable has changed.
   void refresh_room(NodeIndex node);
+  /// Nodes that have more room than before, since the last call; some of them several times.
+  std::vector<NodeIndex> take_grown();
 
  private:
   void change(const Allocation& allocation, bool taking);
@@ -129,6 +131,7 @@ class Usage {
   std::vector<NodeUsage> pristine_;
   std::vector<NodeIndex> examples_;
   RoomTree rooms_;
+  std::vector<NodeIndex> grown_;
   Typical typical_;
   std::shared_ptr<PolicySlot> policy_ = std::make_shared<PolicySlot>();
 };

@@ -119,6 +119,10 @@ std::uint64_t State::configuration() const {
   return m_->configuration;
 }
 
+std::vector<cluster::NodeIndex> State::take_grown_nodes() {
+  return m_->usage->take_grown();
+}
+
 Wake State::take_wake() {
   Wake out = std::move(m_->wake);
   m_->wake = {};

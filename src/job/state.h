@@ -201,6 +201,8 @@ class State {
   // ---- Scheduling (called by schedule::run) ----------------------------------------------------
   /// What changed since the last call; clears it.
   Wake take_wake();
+  /// Nodes that have more room than at the last call.
+  std::vector<cluster::NodeIndex> take_grown_nodes();
   /// True when the job may start as far as time, hold, dependencies, array limit and licenses go.
   /// Otherwise `reason` is squeue's word.
   bool eligible(const Job& job, Time now, std::string& reason) const;

@@ -1,6 +1,7 @@
 #include "schedule/calendar.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::schedule {
 namespace {
@@ -51,10 +52,18 @@ Time end_of(const job::Job& job, Time now) {
 void Calendar::begin(Time now) {
   now_ = now;
   for (std::unique_ptr<Timeline>& timeline : timelines_) timeline.reset();
+  go_on();
+}
+
+void Calendar::go_on() {
+  for (auto& uses : running_) uses.reset();
 }
 
 void Calendar::started(const cluster::Allocation& allocation) {
-  for (const NodeShare& share : allocation.nodes) timelines_[share.node].reset();
+  for (const NodeShare& share : allocation.nodes) {
+    timelines_[share.node].reset();
+    running_[share.node].reset();
+  }
 }
 
 void Calendar::add(Planned planned) {
@@ -137,8 +146,10 @@ Time Calendar::next_planned_start(NodeIndex node, Time from) const {
   return next;
 }
 
-std::vector<Use> Calendar::uses(NodeIndex index) const {
-  std::vector<Use> out;
+const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
+  std::optional<std::vector<Use>>& known = running_[index];
+  if (known) return *known;
+  std::vector<Use>& out = known.emplace();
   for (const JobId id : state_->node(index).jobs) {
     const job::Job* job = state_->find(id);
     if (job == nullptr) continue;
@@ -147,6 +158,11 @@ std::vector<Use> Calendar::uses(NodeIndex index) const {
     if (share == shares.end() || share->node != index) continue;
     out.push_back({{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true});
   }
+  return out;
+}
+
+std::vector<Use> Calendar::uses(NodeIndex index) const {
+  std::vector<Use> out = running_on(index);
   for (const Entry& entry : by_node_[index]) {
     out.push_back({entry.planned->span, entry.share, entry.planned->allocation.whole_nodes, false});
   }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "job/state.h"
@@ -28,7 +29,8 @@ class Calendar {
   explicit Calendar(const job::State& state)
       : state_(&state),
         by_node_(state.cluster().nodes.size()),
-        timelines_(state.cluster().nodes.size()) {}
+        timelines_(state.cluster().nodes.size()),
+        running_(state.cluster().nodes.size()) {}
 
   /// One job has one plan for each of its components.
   void add(Planned planned);
@@ -44,9 +46,12 @@ class Calendar {
 
   /// What runs has changed, or time has passed: numbers are worked out anew.
   void begin(Time now);
+  /// Jobs may have ended since: what points to them is found anew.
+  void go_on();
   /// A job has started there.
   void started(const cluster::Allocation& allocation);
 
+  [[nodiscard]] bool has_plans_on(NodeIndex node) const { return !by_node_[node].empty(); }
   /// Something is planned on the node in that time.
   [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
   /// All that is used of a node at any moment of that time.
@@ -61,13 +66,16 @@ class Calendar {
     const Planned* planned = nullptr;
     const cluster::NodeShare* share = nullptr;
   };
+  /// Of jobs that run, then of those that are planned.
   [[nodiscard]] std::vector<Timeline::Use> uses(NodeIndex node) const;
+  [[nodiscard]] const std::vector<Timeline::Use>& running_on(NodeIndex node) const;
 
   const job::State* state_;
   Time now_ = 0;
   std::multimap<JobId, Planned> plans_;
   std::vector<std::vector<Entry>> by_node_;
-  std::vector<std::unique_ptr<Timeline>> timelines_;  // unset: to be made
+  std::vector<std::unique_ptr<Timeline>> timelines_;                        // unset: to be made
+  mutable std::vector<std::optional<std::vector<Timeline::Use>>> running_;  // likewise
 };
 
 }  // namespace berth::schedule

@@ -13,6 +13,7 @@ using place::Prepared;
 /// without a start then has none in this pass.
 constexpr std::size_t kMostPlacements = 64;
 constexpr std::size_t kMostLooks = 200000;
+constexpr std::size_t kSpare = 8;
 
 }  // namespace
 
@@ -27,10 +28,22 @@ const std::vector<Opening>& Earliest::all_openings() {
 void Earliest::started(const cluster::Allocation& allocation) {
   constexpr std::size_t kMostChanged = 1000;
   if (!openings_) return;
-  for (const cluster::NodeShare& share : allocation.nodes) changed_.push_back(share.node);
+  is_changed_.resize(state_->cluster().nodes.size());
+  for (const cluster::NodeShare& share : allocation.nodes) {
+    changed_.push_back(share.node);
+    is_changed_[share.node] = true;
+  }
   if (changed_.size() < kMostChanged) return;
   openings_.reset();
   changed_.clear();
+  is_changed_.clear();
+}
+
+Time Earliest::ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds) {
+  // Where nothing is planned, what has opened stays open.
+  const bool as_known = is_changed_.empty() || !is_changed_[node];
+  if (as_known && !calendar_->has_plans_on(node)) return from;
+  return calendar_->timeline(node).earliest(floor, from, seconds);
 }
 
 bool Earliest::room_now(const Prepared& job, Work& work) const {
@@ -49,6 +62,7 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
   const cluster::RoomTree& rooms = state_->usage().rooms();
   std::vector<NodeIndex> nodes;
   overlay_.clear();
+  plans_in_the_way_ = false;
   constexpr std::size_t kAFew = 16;
   std::size_t offered = 0;  // of the nodes gathered
   const auto offer = [&]() -> std::optional<JobPlan> {
@@ -65,6 +79,7 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
     const auto node = static_cast<NodeIndex>(at);
     if (!job.may_use(node)) continue;
     if (calendar_->planned_on(node, span)) {
+      plans_in_the_way_ = true;
       cluster::NodeUsage usage = calendar_->usage_over(node, span);
       if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(job.floor())) continue;
       overlay_.put(node, std::move(usage));
@@ -78,7 +93,7 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
 }
 
 std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
-                                          const std::vector<NodeIndex>& nodes, Work& work) {
+                                          std::span<const NodeIndex> nodes, Work& work) {
   overlay_.clear();
   for (const NodeIndex node : nodes) {
     overlay_.put(node, calendar_->usage_over(node, span));
@@ -102,7 +117,7 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
   std::vector<bool> seen(state_->cluster().nodes.size());
   const auto wait_from = [&](NodeIndex node, Time from) {
     ++work.looked_at;
-    const Time at = calendar_->timeline(node).earliest(floor, from, seconds);
+    const Time at = ready_from(node, floor, from, seconds);
     if (at > 0) waiting.emplace(at, node);
   };
   const auto meet = [&](NodeIndex node, Time from) {
@@ -131,19 +146,27 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     if (waiting.empty()) return std::nullopt;
     const Time moment = waiting.top().first;
     const Span span{moment, moment + seconds};
-    // Who was ready may be so no longer: something is planned there.
-    std::erase_if(ready, [&](NodeIndex node) {
-      ++work.looked_at;
-      if (calendar_->timeline(node).earliest(floor, moment, seconds) == moment) return false;
-      wait_from(node, moment);
-      return true;
-    });
     for (; !waiting.empty() && waiting.top().first <= moment; waiting.pop()) {
       ready.push_back(waiting.top().second);
     }
+    if (ready.size() < job.min_nodes()) continue;
     std::ranges::sort(ready);
     ready.erase(std::ranges::unique(ready).begin(), ready.end());  // one may have come again
+    // Who was ready may be so no longer: something is planned there.
+    std::erase_if(ready, [&](NodeIndex node) {
+      ++work.looked_at;
+      if (ready_from(node, floor, moment, seconds) == moment) return false;
+      wait_from(node, moment);
+      return true;
+    });
     if (ready.size() >= job.min_nodes() && std::ranges::includes(ready, job.required())) {
+      // Some of many will do, mostly.
+      const std::size_t some = 2 * std::size_t{job.min_nodes()} + kSpare;
+      if (ready.size() > 2 * some && job.required().empty()) {
+        const std::span<const NodeIndex> few(ready.begin(),
+                                             ready.begin() + static_cast<std::ptrdiff_t>(some));
+        if (auto plan = place_at(job, span, few, work)) return Found{moment, std::move(*plan)};
+      }
       if (auto plan = place_at(job, span, ready, work)) return Found{moment, std::move(*plan)};
     }
     // In numbers they would do, in cores and sockets they do not: again when something changes

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "place/prepared.h"
@@ -26,6 +27,8 @@ class Earliest {
   };
   /// Where it starts now, or nullopt.
   std::optional<place::JobPlan> now(const place::Prepared& job, Time seconds, Work& work);
+  /// After now(): plans of others kept it from some node.
+  [[nodiscard]] bool plans_in_the_way() const { return plans_in_the_way_; }
   /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are
   /// down), or not found with reasonable work.
   std::optional<Found> later(const place::Prepared& job, Time seconds, Time not_before, Work& work);
@@ -36,7 +39,10 @@ class Earliest {
 
  private:
   std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
-                                         const std::vector<NodeIndex>& nodes, Work& work);
+                                         std::span<const NodeIndex> nodes, Work& work);
+  /// The first moment from `from` on at which the node could do, in numbers. What runs there and
+  /// must be over is over by `from`, as far as the openings know.
+  Time ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds);
   const std::vector<Opening>& all_openings();
 
   const job::State* state_;
@@ -45,6 +51,8 @@ class Earliest {
   cluster::Overlay overlay_;
   std::optional<std::vector<Opening>> openings_;
   std::vector<NodeIndex> changed_;  // nodes where a job has started since the openings were made
+  std::vector<bool> is_changed_;    // the same by node
+  bool plans_in_the_way_ = false;
 };
 
 }  // namespace berth::schedule

@@ -27,20 +27,40 @@ Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Option
       each_one_(state.queue().size() <= options.each_one),
       earliest_(state, knowledge.calendar, now) {
   knowledge.calendar.begin(now);
-  plans_left_ = kind == Kind::plan || small(state, options) ? options.planned : 1;
+  // On a large cluster only the first that waits gets a plan in between.
+  const bool many = kind == Kind::plan || small(state, options);
+  const bool first = kind == Kind::freed && known_->calendar.plans().empty();
+  plans_left_ = many ? options.planned : first ? 1 : 0;
+  if (kind != Kind::arrivals) grown_ = state.take_grown_nodes();
   if (kind == Kind::plan) {
     old_ = known_->calendar.take_plans();
+    known_->waits.clear();
+    known_->planned_waits.clear();
   } else {
     // Who left the queue needs no place any more.
     std::vector<JobId> gone;
     for (const auto& [id, planned] : known_->calendar.plans()) {
       if (!state.key_of(id)) gone.push_back(id);
     }
-    for (const JobId id : gone) known_->calendar.remove(id);
+    for (const JobId id : gone) give_up(id);
     const std::size_t kept = known_->calendar.plans().size();
     plans_left_ -= std::min(plans_left_, kind == Kind::arrivals ? kept : std::size_t{0});
     somebody_waits_ = kind == Kind::arrivals && kept > 0;
   }
+  std::ranges::sort(grown_);
+  grown_.erase(std::ranges::unique(grown_).begin(), grown_.end());
+}
+
+/// What was planned for it is for others: as if these nodes had more room.
+void Pass::give_up(JobId id) {
+  const auto [first, last] = known_->calendar.plans().equal_range(id);
+  for (auto at = first; at != last; ++at) {
+    for (const cluster::NodeShare& share : at->second.allocation.nodes) {
+      grown_.push_back(share.node);
+    }
+  }
+  known_->calendar.remove(id);
+  known_->planned_waits.erase(id);
 }
 
 void Pass::take_all() {
@@ -61,6 +81,7 @@ void Pass::take(const std::vector<JobId>& jobs) {
 bool Pass::go_on(std::size_t work) {
   const auto done = [&] { return work_.looked_at + work_.placed * kPlacementWork; };
   const std::size_t until = done() + work;
+  known_->calendar.go_on();
   while (!turns_.empty()) {
     if (work > 0 && done() >= until) return false;
     const Turn turn = turns_.top();
@@ -112,7 +133,7 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
     std::string reason;
     if (!state_->eligible(*at, now_, reason)) {
       if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
-      known_->calendar.remove(id);
+      give_up(id);
       return Outcome::passed_over;
     }
     const bool array = at->is_array_rest();
@@ -127,22 +148,30 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
   Known& known = groups_[group];
   Shape& shape = known_->shapes.of(*state_, job);
   const place::Prepared& prepared = shape.prepared;
-  if (!known.failed) {
+  if (!known.failed && !still_waits(job, group, prepared, known)) {
     // What is planned for it is not in its own way.
     std::vector<Planned> own = known_->calendar.take(job.id);
     std::optional<JobPlan> plan;
+    bool in_the_way = false;  // it might fit, were it not for the plans of others
     if (prepared.runnable() && !must_queue(job)) {
       plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
-      if (!plan) plan = shortened(job, prepared);
+      in_the_way = !plan && earliest_.plans_in_the_way();
+      if (in_the_way) plan = shortened(job, prepared);
     }
     if (plan) {
+      for (Planned& planned : own) known_->calendar.add(std::move(planned));
       std::vector<JobPlan> plans;
       plans.push_back(std::move(*plan));
       return start(job, std::move(plans)) ? Outcome::started : Outcome::passed_over;
     }
-    find_reason(job, shape, known);
+    find_reason(job, shape, in_the_way, known);
     // An own place that is kept says nothing about others of the group.
     known.failed = own.empty() || kind_ != Kind::freed;
+    if (own.empty()) {
+      known_->waits[group] = known;
+    } else {
+      known_->planned_waits[job.id] = known;
+    }
     for (Planned& planned : own) known_->calendar.add(std::move(planned));
   }
   tell(job, known);
@@ -152,6 +181,28 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
     for (const std::string& name : partitions(job)) ++waiting_in_[name];
   }
   return Outcome::waits;
+}
+
+bool Pass::still_waits(const Job& job, const GroupKey& group, const place::Prepared& prepared,
+                       Known& known) {
+  if (kind_ == Kind::plan || !options_.backfill || job.interactive) return false;
+  const Knowledge::Waits* before = nullptr;
+  const bool planned = known_->calendar.has(job.id);
+  if (planned) {
+    const auto at = known_->planned_waits.find(job.id);
+    if (at != known_->planned_waits.end()) before = &at->second;
+  } else if (const auto at = known_->waits.find(group); at != known_->waits.end()) {
+    before = &at->second;
+  }
+  if (before == nullptr || !before->plannable) return false;
+  const cluster::RoomTree& rooms = state_->usage().rooms();
+  const bool helps = std::ranges::any_of(grown_, [&](NodeIndex node) {
+    return rooms.at(node).holds(prepared.floor()) && prepared.may_use(node);
+  });
+  if (helps) return false;
+  static_cast<Knowledge::Waits&>(known) = *before;
+  known.failed = !planned;  // what is planned for one says nothing about others of the group
+  return true;
 }
 
 std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {
@@ -172,7 +223,7 @@ std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& pr
 }
 
 bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
-  known_->calendar.remove(job.id);
+  give_up(job.id);
   if (!state_->start(job.id, plans, somebody_waits_, now_)) return false;
   for (const JobPlan& plan : plans) {
     known_->calendar.started(plan.allocation);
@@ -182,7 +233,7 @@ bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
   return true;
 }
 
-void Pass::find_reason(const Job& job, Shape& shape, Known& known) {
+void Pass::find_reason(const Job& job, Shape& shape, bool in_the_way, Known& known) {
   known.plannable = false;
   known.text.clear();
   if (!shape.prepared.runnable() || shape.holds == false) {
@@ -203,10 +254,11 @@ void Pass::find_reason(const Job& job, Shape& shape, Known& known) {
     known.word = "Priority";
     return;
   }
-  if (known_->calendar.plans().empty() || !earliest_.room_now(shape.prepared, work_)) return;
-  // It waits for its turn when it fits but is in the way of another, else for what it lacks.
-  ++work_.placed;
-  if (shape.prepared.now({state_->usage(), false})) known.word = "Priority";
+  if (!in_the_way || !earliest_.room_now(shape.prepared, work_)) return;
+  // It waits for its turn when it fits but is in the way of another, else for what it lacks. In a
+  // long queue, to fit in numbers is enough to say so.
+  if (each_one_) ++work_.placed;
+  if (!each_one_ || shape.prepared.now({state_->usage(), false})) known.word = "Priority";
 }
 
 /// It would not run if nothing else did: a limit of its partition, or nothing here could hold it.
@@ -257,6 +309,7 @@ void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Time seconds = seconds_of(job, prepared);
   auto found = earliest_.later(prepared, seconds, groups_[group].not_before, work_);
+  known_->planned_waits[job.id] = known;
   if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
   if (!found) {
     known.planless = true;

@@ -21,6 +21,16 @@ struct Knowledge {
   Shapes shapes;
   Groups groups;
   Calendar calendar;
+
+  /// Why a group of jobs cannot start now. True until a node has more room that one of them could
+  /// use.
+  struct Waits {
+    std::string word;
+    std::string text;
+    bool plannable = false;  // for what others hold
+  };
+  std::unordered_map<GroupKey, Waits, GroupKeyHash> waits;  // jobs without a plan
+  std::unordered_map<JobId, Waits> planned_waits;           // jobs with one
 };
 
 class Pass {
@@ -47,24 +57,25 @@ class Pass {
     friend bool operator<(const Turn& a, const Turn& b) { return b.key < a.key; }
   };
   /// What is known of a group in this walk.
-  struct Known {
-    bool failed = false;  // cannot start now
-    std::string word;
-    std::string text;
-    bool plannable = false;  // waits for what others hold
-    bool planless = false;   // no start was found for one of them
-    Time not_before = 0;     // the last planned start of one of them
+  struct Known : Knowledge::Waits {
+    bool failed = false;    // cannot start now
+    bool planless = false;  // no start was found for one of them
+    Time not_before = 0;    // the last planned start of one of them
   };
   enum class Outcome { started, waits, passed_over };
 
   void end();
+  void give_up(JobId id);
   Outcome consider(const job::Job& job, const GroupKey& group);
   Outcome try_job(const job::Job& job, const GroupKey& group);
   Outcome try_het(const job::Job& job, const GroupKey& group);
   std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
   bool start(const job::Job& job, std::vector<place::JobPlan> plans);
+  /// It could not start before, and no node that has grown since could help it.
+  bool still_waits(const job::Job& job, const GroupKey& group, const place::Prepared& prepared,
+                   Known& known);
   /// Fills in why the group cannot start now.
-  void find_reason(const job::Job& job, Shape& shape, Known& known);
+  void find_reason(const job::Job& job, Shape& shape, bool in_the_way, Known& known);
   void never_now(Shape& shape, Known& known);
   void tell(const job::Job& job, const Known& known);
   void plan(const job::Job& job, const GroupKey& group, Known& known);
@@ -92,6 +103,7 @@ class Pass {
   std::size_t placed_told_ = 0;
   std::priority_queue<Turn> turns_;
   std::unordered_map<GroupKey, Known, GroupKeyHash> groups_;
+  std::vector<NodeIndex> grown_;       // have more room than in the walk before
   std::multimap<JobId, Planned> old_;  // plans that are made anew, as they were
   std::size_t plans_left_ = 0;
   std::map<std::string, std::size_t>

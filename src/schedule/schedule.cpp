@@ -90,7 +90,8 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
   const bool plan = fresh || (everything && (due || small(state, options))) ||
                     (overtaken && (now > m.planned_at || small(state, options))) ||
                     (everything && overdue(state, m.known.calendar, now) && now > m.planned_at);
-  everything = everything || overtaken;
+  // The first that waits is the first to get a plan: it need not be one that has just come.
+  everything = everything || overtaken || m.known.calendar.plans().empty();
   if (plan) m.planned_at = now;
   const Pass::Kind kind = plan         ? Pass::Kind::plan
                           : everything ? Pass::Kind::freed
@@ -108,7 +109,11 @@ Why Scheduler::why(job::State& state, const job::Job& job, job::Time now) {
   if (!memory_ || memory_->configuration != state.configuration()) {
     memory_ = std::make_unique<Memory>(state);
   }
-  if (!memory_->pass) memory_->known.calendar.begin(now);
+  if (memory_->pass) {
+    memory_->known.calendar.go_on();
+  } else {
+    memory_->known.calendar.begin(now);
+  }
   return schedule::why(state, memory_->known, job, now);
 }
 
