@@ -110,6 +110,25 @@ std::vector<NodeIndex> Usage::take_grown() {
   return std::exchange(grown_, {});
 }
 
+bool is_free(const Node& node, const NodeUsage& used, const NodeShare& share, bool alone,
+             bool memory_counts) {
+  if (used.closed || (alone && !used.idle())) return false;
+  if (used.cores.intersects(share.cores)) return false;
+  if (share.cores.any() && share.cores.last() >= node.cores()) return false;
+  if (memory_counts && used.memory_mb + share.memory_mb > node.usable_memory_mb()) return false;
+  return std::ranges::all_of(share.gres, [&](const GresShare& taken) {
+    const Gres* known = node.find_gres(taken.name);
+    if (known == nullptr || known->devices.size() != taken.units.size()) return false;
+    const auto g = static_cast<std::size_t>(known - node.gres.data());
+    for (std::size_t d = 0; d < taken.units.size(); ++d) {
+      if (taken.units[d] == 0) continue;
+      if (used.blocked[g].test(d)) return false;
+      if (used.gres[g][d] + taken.units[d] > known->devices[d].units) return false;
+    }
+    return true;
+  });
+}
+
 Room room_of(const Node& node, const NodeUsage& usage, bool closed_too) {
   if (usage.closed && !closed_too) return {};
   Room room;

@@ -297,25 +297,9 @@ bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable
   for (const cluster::NodeShare& share : allocation.nodes) {
     if (share.node >= cluster.nodes.size()) return false;
     if (only_usable && !nodes[share.node].usable()) return false;
-    const cluster::NodeUsage& used = usage->at(share.node);
-    const cluster::Node& node = cluster.nodes[share.node];
-    if (used.closed || (allocation.whole_nodes && !used.idle())) return false;
-    if (used.cores.intersects(share.cores)) return false;
-    if (share.cores.any() && share.cores.last() >= node.cores()) return false;
-    if (cluster.settings.memory_is_consumed &&
-        used.memory_mb + share.memory_mb > node.usable_memory_mb()) {
+    if (!cluster::is_free(cluster.nodes[share.node], usage->at(share.node), share,
+                          allocation.whole_nodes, cluster.settings.memory_is_consumed)) {
       return false;
-    }
-    for (const cluster::GresShare& taken : share.gres) {
-      const cluster::Gres* known = node.find_gres(taken.name);
-      if (known == nullptr || known->devices.size() != taken.units.size()) return false;
-      for (std::size_t g = 0; g < node.gres.size(); ++g) {
-        if (node.gres[g].name != taken.name) continue;
-        for (std::size_t d = 0; d < taken.units.size(); ++d) {
-          if (taken.units[d] == 0) continue;
-          if (used.gres[g][d] + taken.units[d] > node.gres[g].devices[d].units) return false;
-        }
-      }
     }
   }
   return true;

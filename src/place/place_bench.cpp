@@ -4,42 +4,13 @@
 
 #include <random>
 
+#include "place/large_cluster_test_fixture.h"
 #include "place/place.h"
 
 namespace berth::place {
 namespace {
 
 constexpr std::uint32_t kNodes = 10000;
-
-cluster::Cluster make_cluster() {
-  cluster::Cluster c;
-  cluster::Gres gpus;
-  gpus.name = "gpu";
-  for (int i = 0; i < 8; ++i) {
-    cluster::Device device;
-    device.type = "h100";
-    device.sockets = Bits::of({i < 4 ? 0U : 1U});
-    device.record = i;
-    gpus.devices.push_back(std::move(device));
-  }
-  for (std::uint32_t i = 0; i < kNodes; ++i) {
-    cluster::Node node;
-    node.name = "node" + std::to_string(i + 1);
-    node.sockets = 2;
-    node.cores_per_socket = 32;
-    node.memory_mb = 1024 * 1024;
-    node.gres = {gpus};
-    c.nodes.push_back(std::move(node));
-  }
-  c.index_nodes();
-  c.settings.gres_types = {"gpu"};
-  cluster::Partition all;
-  all.name = "main";
-  all.is_default = true;
-  for (std::uint32_t i = 0; i < kNodes; ++i) all.nodes.push_back(i);
-  c.partitions.push_back(std::move(all));
-  return c;
-}
 
 request::Request ask(std::uint32_t nodes, std::uint32_t tasks, std::uint32_t cpus,
                      std::uint64_t per_node_gpus, std::uint64_t job_gpus, std::uint64_t mem_mb) {
@@ -107,7 +78,7 @@ void fill(const cluster::Cluster& c, cluster::Usage& usage, Scenario scenario) {
 }
 
 void place_one(benchmark::State& state) {
-  static const cluster::Cluster c = make_cluster();
+  static const cluster::Cluster c = testing::large_cluster(kNodes);
   cluster::Usage usage(c);
   fill(c, usage, static_cast<Scenario>(state.range(0)));
   const std::vector<request::Request> all = shapes();

@@ -51,12 +51,14 @@ Time end_of(const job::Job& job, Time now) {
 
 void Calendar::begin(Time now) {
   now_ = now;
-  for (std::unique_ptr<Timeline>& timeline : timelines_) timeline.reset();
+  for (const NodeIndex node : with_timeline_) timelines_[node].reset();
+  with_timeline_.clear();
   go_on();
 }
 
 void Calendar::go_on() {
-  for (auto& uses : running_) uses.reset();
+  for (const NodeIndex node : with_running_) running_[node].reset();
+  with_running_.clear();
 }
 
 void Calendar::started(const cluster::Allocation& allocation) {
@@ -110,24 +112,9 @@ bool Calendar::is_free(const Planned& planned) const {
   return std::ranges::all_of(planned.allocation.nodes, [&](const NodeShare& share) {
     const cluster::Node& node = state_->cluster().nodes[share.node];
     if (!node.usable) return false;
-    const NodeUsage used = usage_over(share.node, planned.span);
-    if (used.closed || (planned.allocation.whole_nodes && !used.idle())) return false;
-    if (used.cores.intersects(share.cores)) return false;
-    if (state_->cluster().settings.memory_is_consumed &&
-        used.memory_mb + share.memory_mb > node.usable_memory_mb()) {
-      return false;
-    }
-    return std::ranges::all_of(share.gres, [&](const cluster::GresShare& gres) {
-      const cluster::Gres* here = node.find_gres(gres.name);
-      if (here == nullptr) return false;
-      const auto g = static_cast<std::size_t>(here - node.gres.data());
-      for (std::size_t i = 0; i < gres.units.size(); ++i) {
-        if (gres.units[i] == 0) continue;
-        if (i >= here->devices.size() || used.blocked[g].test(i)) return false;
-        if (used.gres[g][i] + gres.units[i] > here->devices[i].units) return false;
-      }
-      return true;
-    });
+    return cluster::is_free(node, usage_over(share.node, planned.span), share,
+                            planned.allocation.whole_nodes,
+                            state_->cluster().settings.memory_is_consumed);
   });
 }
 
@@ -150,6 +137,7 @@ const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
   std::optional<std::vector<Use>>& known = running_[index];
   if (known) return *known;
   std::vector<Use>& out = known.emplace();
+  with_running_.push_back(index);
   for (const JobId id : state_->node(index).jobs) {
     const job::Job* job = state_->find(id);
     if (job == nullptr) continue;
@@ -174,6 +162,7 @@ const Timeline& Calendar::timeline(NodeIndex node) {
   if (!timeline) {
     timeline = std::make_unique<Timeline>(state_->cluster().nodes[node], state_->usage().at(node),
                                           now_, uses(node));
+    with_timeline_.push_back(node);
   }
   return *timeline;
 }

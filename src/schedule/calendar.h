@@ -76,6 +76,9 @@ class Calendar {
   std::vector<std::vector<Entry>> by_node_;
   std::vector<std::unique_ptr<Timeline>> timelines_;                        // unset: to be made
   mutable std::vector<std::optional<std::vector<Timeline::Use>>> running_;  // likewise
+  // Nodes that may have one: a walk that looks at few nodes pays for few.
+  std::vector<NodeIndex> with_timeline_;
+  mutable std::vector<NodeIndex> with_running_;
 };
 
 }  // namespace berth::schedule

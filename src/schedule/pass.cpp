@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "place/refusal.h"
-#include "text/hostlist.h"
 
 namespace berth::schedule {
 namespace {
@@ -137,7 +136,7 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
       return Outcome::passed_over;
     }
     const bool array = at->is_array_rest();
-    const Outcome outcome = at->het ? try_het(*at, group) : try_job(*at, group);
+    const Outcome outcome = at->het ? try_het(*at) : try_job(*at, group);
     if (outcome != Outcome::started || !array) return outcome;
     at = state_->find(id);
   }
@@ -293,84 +292,13 @@ bool Pass::must_queue(const Job& job) const {
   });
 }
 
-bool Pass::may_plan(const Job& job) const {
-  if (plans_left_ == 0 || known_->calendar.has(job.id)) return false;
-  if (now_ - job.submit_time < options_.min_age_to_plan) return false;
-  if (job.priority < options_.min_priority_to_plan) return false;
-  return options_.planned_in_partition == 0 ||
-         std::ranges::any_of(partitions(job), [&](const std::string& name) {
-           const auto at = waiting_in_.find(name);
-           return at == waiting_in_.end() || at->second < options_.planned_in_partition;
-         });
-}
-
-void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
-  if (known.planless || !may_plan(job)) return;
-  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
-  const Time seconds = seconds_of(job, prepared);
-  auto found = earliest_.later(prepared, seconds, groups_[group].not_before, work_);
-  known_->planned_waits[job.id] = known;
-  if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
-  if (!found) {
-    known.planless = true;
-    state_->set_planned(job.id, 0, {});
-    never_now(known_->shapes.of(*state_, job), known);
-    if (!known.plannable) tell(job, known);
-    return;
-  }
-  known.not_before = found->start;
-  --plans_left_;
-  keep(job, found->start, seconds, found->plan);
-  show(job);
-}
-
-bool Pass::keep_old(const Job& job, Time unless_before) {
-  const auto [first, last] = old_.equal_range(job.id);
-  if (first == last || first->second.span.from > unless_before) return false;
-  // The time limit may be another since.
-  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
-  const Span& span = first->second.span;
-  if (!job.het && span.until - span.from != seconds_of(job, prepared)) return false;
-  for (auto at = first; at != last; ++at) {
-    if (at->second.span.from <= now_ || !known_->calendar.is_free(at->second)) {
-      known_->calendar.remove(job.id);
-      return false;
-    }
-    known_->calendar.add(at->second);
-  }
-  --plans_left_;
-  show(job);
-  return true;
-}
-
-void Pass::keep(const Job& job, Time start, Time seconds, const JobPlan& plan) {
-  known_->calendar.add({job.id, {start, start + seconds}, plan.allocation});
-}
-
-void Pass::show(const Job& job) {
-  std::set<std::string> names;
-  Time start = 0;
-  const auto [first, last] = known_->calendar.plans().equal_range(job.id);
-  for (auto at = first; at != last; ++at) {
-    start = at->second.span.from;
-    for (const cluster::NodeShare& share : at->second.allocation.nodes) {
-      names.insert(state_->cluster().nodes[share.node].name);
-    }
-  }
-  const bool near = start > 0 && start <= now_ + Time{options_.backfill_window_minutes} * 60;
-  state_->set_planned(
-      job.id, near ? start : 0,
-      near ? text::compress_hostlist(std::vector<std::string>(names.begin(), names.end()))
-           : std::string());
-}
-
 std::vector<const Job*> Pass::components(const Job& job) const {
   std::vector<const Job*> out;
   for (const JobId id : state_->records_of(job.het->leader)) out.push_back(state_->find(id));
   return out;
 }
 
-Pass::Outcome Pass::try_het(const Job& job, const GroupKey& /*group*/) {
+Pass::Outcome Pass::try_het(const Job& job) {
   const std::vector<const Job*> parts = components(job);
   known_->calendar.remove(job.id);
   // Each component takes its place before the next one is looked at.
@@ -391,37 +319,6 @@ Pass::Outcome Pass::try_het(const Job& job, const GroupKey& /*group*/) {
   somebody_waits_ = true;
   if (may_plan(job)) plan_het(job);
   return Outcome::waits;
-}
-
-/// All components at the same moment: the latest of their starts, until all of them agree.
-void Pass::plan_het(const Job& job) {
-  constexpr int kMostMoments = 16;
-  const std::vector<const Job*> parts = components(job);
-  Time moment = now_;
-  for (int i = 0; i < kMostMoments; ++i) {
-    known_->calendar.remove(job.id);
-    bool agreed = true;
-    for (const Job* part : parts) {
-      const place::Prepared& prepared = known_->shapes.of(*state_, *part).prepared;
-      const Time seconds = seconds_of(*part, prepared);
-      auto found =
-          prepared.runnable() ? earliest_.later(prepared, seconds, moment, work_) : std::nullopt;
-      if (!found) {
-        known_->calendar.remove(job.id);
-        state_->set_planned(job.id, 0, {});
-        return;
-      }
-      agreed = agreed && (found->start == moment || known_->calendar.plans().count(job.id) == 0);
-      moment = found->start;
-      keep(job, found->start, seconds, found->plan);
-      if (!agreed) break;
-    }
-    if (!agreed) continue;
-    --plans_left_;
-    show(job);
-    return;
-  }
-  known_->calendar.remove(job.id);
 }
 
 }  // namespace berth::schedule

@@ -68,7 +68,7 @@ class Pass {
   void give_up(JobId id);
   Outcome consider(const job::Job& job, const GroupKey& group);
   Outcome try_job(const job::Job& job, const GroupKey& group);
-  Outcome try_het(const job::Job& job, const GroupKey& group);
+  Outcome try_het(const job::Job& job);
   std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
   bool start(const job::Job& job, std::vector<place::JobPlan> plans);
   /// It could not start before, and no node that has grown since could help it.

@@ -28,7 +28,6 @@ struct Scheduler::Memory {
   std::uint64_t order;
   std::unique_ptr<Pass> pass;  // one that is not done yet
   job::Time planned_at = 0;
-  bool ever_planned = false;
 };
 
 Scheduler::Scheduler() = default;

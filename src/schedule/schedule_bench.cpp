@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "place/large_cluster_test_fixture.h"
 #include "schedule/schedule.h"
 
 namespace berth::schedule {
@@ -25,36 +26,6 @@ struct Clock {
 
 double ms_since(double start) {
   return Clock::now() - start;
-}
-
-cluster::Cluster make_cluster(std::uint32_t nodes) {
-  cluster::Cluster c;
-  cluster::Gres gpus;
-  gpus.name = "gpu";
-  for (int i = 0; i < 8; ++i) {
-    cluster::Device device;
-    device.type = "h100";
-    device.sockets = Bits::of({i < 4 ? 0U : 1U});
-    device.record = i;
-    gpus.devices.push_back(std::move(device));
-  }
-  for (std::uint32_t i = 0; i < nodes; ++i) {
-    cluster::Node node;
-    node.name = "node" + std::to_string(i + 1);
-    node.sockets = 2;
-    node.cores_per_socket = 32;
-    node.memory_mb = 1024 * 1024;
-    node.gres = {gpus};
-    c.nodes.push_back(std::move(node));
-  }
-  c.index_nodes();
-  c.settings.gres_types = {"gpu"};
-  cluster::Partition all;
-  all.name = "main";
-  all.is_default = true;
-  for (std::uint32_t i = 0; i < nodes; ++i) all.nodes.push_back(i);
-  c.partitions.push_back(std::move(all));
-  return c;
 }
 
 /// The same numbers in every run.
@@ -84,7 +55,7 @@ wire::SubmitJob submission(const std::vector<std::string>& words) {
 
 struct Bench {
   explicit Bench(std::uint32_t nodes, job::Policy policy)
-      : state(make_cluster(nodes), std::move(policy)) {
+      : state(place::testing::large_cluster(nodes), std::move(policy)) {
     for (const cluster::Node& node : state.cluster().nodes) {
       wire::NodeReport report;
       report.set_name(node.name);
