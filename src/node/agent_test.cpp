@@ -1,6 +1,10 @@
 // The agent as controller and clients see it, with real supervisors and processes.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/wait.h>
+
+#include <thread>
 
 #include "node/agent_test_fixture.h"
 #include "step/supervisor.h"
@@ -159,6 +163,33 @@ TEST_F(AgentTest, ANewAgentFindsRunningStepsAndTicketsStayUsed) {
   ASSERT_TRUE(step::write_file(directory_ + "/go", ""));
   ASSERT_TRUE(until([&] { return !ended_.empty(); }));
   EXPECT_EQ(WEXITSTATUS(ended_[0].statuses(0)), 5);
+}
+
+TEST_F(AgentTest, ABatchStepWhoseAgentDiedBeforeItsOrderMayBeginAgain) {
+  agent_.reset();
+  const wire::BeginJob begin = begin_batch("true");
+  std::filesystem::create_directory(directory_ + "/spool/n0");
+  ASSERT_TRUE(step::append_record(directory_ + "/spool/n0/job.7.1",
+                                  wire::framed(begin) + wire::framed(wire::JobBegun()), true));
+  const std::string record =
+      directory_ + "/spool/n0/" + step::record_name({7, 1, wire::kBatchStep});
+  wire::Supervised first;
+  first.set_spec(spec(wire::kBatchStep).SerializeAsString());
+  ASSERT_TRUE(step::append_record(record, wire::framed(first), true));
+  Fd lock(::open(record.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
+  // The supervisor, which has not noticed yet that nobody will tell it what to do.
+  std::jthread leaves([&lock] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    lock.reset();
+  });
+  start_agent();
+  EXPECT_EQ(registration_->nodes(0).jobs_size(), 0);
+  EXPECT_EQ(registration_->nodes(0).steps_size(), 0);
+  tell(begin_batch("echo ran >> ran"));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  EXPECT_FALSE(ended_[0].system_failure());
+  EXPECT_EQ(file("ran"), "ran\n");
 }
 
 TEST_F(AgentTest, DeadSupervisorIsNoticedAndItsProcessesAreEnded) {

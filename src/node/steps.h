@@ -140,6 +140,7 @@ class Steps {
   void connect(const NodeStep& at);
   void clear(const NodeStep& at);
   [[nodiscard]] bool supervisor_lives(const Step& step) const;
+  [[nodiscard]] bool lives_on(const Step& step, net::Clock::time_point until) const;
   /// Nothing of it ran: as if its ticket had never come.
   void never_ran(const NodeStep& at);
   [[nodiscard]] wire::StepEnded failed(const Step& step) const;

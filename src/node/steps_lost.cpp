@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <thread>
 
 #include "node/steps.h"
 #include "step/container.h"
@@ -17,6 +18,8 @@ namespace berth::node {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestDelay{500};
+/// For supervisors that are between their start and their first task when an agent finds them.
+constexpr std::chrono::seconds kUndecided{10};
 
 wire::StepSpec bare_spec(const NodeStep& at) {
   wire::StepSpec spec;
@@ -65,12 +68,27 @@ void Steps::never_ran(const NodeStep& at) {
   steps_.erase(at);
 }
 
+/// A supervisor whose agent died has its order, and its record soon tells of the first task; or it
+/// notices that there will be none, and goes. To say "it runs" of one that goes would make the end
+/// of a job out of what never began, so that moment is waited for.
+bool Steps::lives_on(const Step& step, net::Clock::time_point until) const {
+  for (;;) {
+    const bool lives = supervisor_lives(step);
+    const step::StepRecord record = step::read_step_record(step.record);
+    if (!lives || record.started || record.result) return lives;
+    if (net::Clock::now() >= until) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 std::vector<StepKey> Steps::adopt(const std::string& node) {
   std::vector<StepKey> unstarted;
+  const auto until = net::Clock::now() + kUndecided;
   for (const StepKey& key : step_records(here_.spool + '/' + node)) {
     const NodeStep at{node, key};
     Step& step = add(at, {});
-    const bool lives = supervisor_lives(step);
+    const bool lives =
+        key.step == wire::kBatchStep ? lives_on(step, until) : supervisor_lives(step);
     step::StepRecord record = step::read_step_record(step.record);
     step.spec = record.spec.empty() ? bare_spec(at).SerializeAsString() : std::move(record.spec);
     step.ordered = true;

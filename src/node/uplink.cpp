@@ -42,6 +42,12 @@ wire::Beat make_beat(std::uint64_t number, bool ask) {
 
 }  // namespace
 
+Uplink::~Uplink() {
+  loop_.cancel(beat_timer_);
+  loop_.cancel(dial_timer_);
+  if (connection_) connection_->abort();
+}
+
 void Uplink::dial() {
   net::Connection::dial(
       loop_, handlers_.where(), kDialPatience,
@@ -126,7 +132,7 @@ void Uplink::lost(std::string_view why) {
   static thread_local std::minstd_rand random(std::random_device{}());
   const auto spread =
       std::chrono::milliseconds(std::uniform_int_distribution<long>(0, delay_.count() / 2)(random));
-  loop_.after(delay_ + spread, [this] { dial(); });
+  dial_timer_ = loop_.after(delay_ + spread, [this] { dial(); });
   delay_ = std::min(delay_ * 2, kLongestDelay);
 }
 

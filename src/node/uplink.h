@@ -27,6 +27,10 @@ class Uplink {
 
   Uplink(net::Loop& loop, Log& log, Handlers handlers)
       : loop_(loop), log_(log), handlers_(std::move(handlers)) {}
+  /// The loop may outlive it: nobody calls back any more.
+  ~Uplink();
+  Uplink(const Uplink&) = delete;
+  Uplink& operator=(const Uplink&) = delete;
 
   void dial();
   /// Dropped when there is no registered connection: what must not be lost is told again after the
@@ -53,6 +57,7 @@ class Uplink {
   bool said_lost_ = false;
   std::chrono::milliseconds delay_{50};
   net::TimerId beat_timer_ = net::TimerId::none;
+  net::TimerId dial_timer_ = net::TimerId::none;
   std::uint64_t beats_ = 0;
 };
 
