@@ -1,7 +1,8 @@
 #include "schedule/earliest.h"
 
 #include <algorithm>
-#include <queue>
+
+#include "schedule/candidates.h"
 
 namespace berth::schedule {
 namespace {
@@ -13,7 +14,7 @@ using place::Prepared;
 /// without a start then has none in this pass.
 constexpr std::size_t kMostPlacements = 64;
 constexpr std::size_t kMostLooks = 200000;
-constexpr std::size_t kSpare = 8;
+constexpr std::size_t kSpare = 3;
 
 }  // namespace
 
@@ -111,21 +112,20 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
   const std::size_t looked_before = work.looked_at;
   const Time first = std::max(not_before, now_ + 1);
   const bool only_required = !job.required().empty() && job.required().size() >= job.min_nodes();
-  // Nodes by the moment from which they could be used, in numbers.
-  using From = std::pair<Time, NodeIndex>;
-  std::priority_queue<From, std::vector<From>, std::greater<>> waiting;
+  Candidates waiting(job.min_nodes());
   std::vector<bool> seen(state_->cluster().nodes.size());
   const auto wait_from = [&](NodeIndex node, Time from) {
     ++work.looked_at;
     const Time at = ready_from(node, floor, from, seconds);
-    if (at > 0) waiting.emplace(at, node);
+    if (at > 0 && (waiting.is_far(at) || job.may_use(node))) waiting.add(at, node);
   };
   const auto meet = [&](NodeIndex node, Time from) {
     if (seen[node]) return;
     seen[node] = true;
     if (only_required && !std::ranges::binary_search(job.required(), node)) return;
-    if (job.may_use(node)) wait_from(node, from);
+    wait_from(node, from);
   };
+  const auto usable = [&](NodeIndex node) { return job.may_use(node); };
   const cluster::RoomTree& rooms = state_->usage().rooms();
   for (std::size_t at = rooms.next(0, floor); at != cluster::RoomTree::npos;
        at = rooms.next(at + 1, floor)) {
@@ -136,19 +136,18 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
   std::vector<NodeIndex> ready;
   while (work.placed - placed_before < kMostPlacements &&
          work.looked_at - looked_before < kMostLooks) {
+    waiting.settle(usable);
     // Openings up to the moment at which the next node is ready.
     while (opening < all.size() &&
-           (waiting.empty() || all[opening].at <= std::max(waiting.top().first, first))) {
+           (waiting.none_near() || all[opening].at <= std::max(waiting.next(), first))) {
       ++work.looked_at;
       const Opening& one = all[opening++];
       if (one.room.holds(floor)) meet(one.node, std::max(one.at, first));
     }
-    if (waiting.empty()) return std::nullopt;
-    const Time moment = waiting.top().first;
+    if (waiting.none_near()) return std::nullopt;
+    const Time moment = waiting.next();
     const Span span{moment, moment + seconds};
-    for (; !waiting.empty() && waiting.top().first <= moment; waiting.pop()) {
-      ready.push_back(waiting.top().second);
-    }
+    waiting.take(moment, ready);
     if (ready.size() < job.min_nodes()) continue;
     std::ranges::sort(ready);
     ready.erase(std::ranges::unique(ready).begin(), ready.end());  // one may have come again
@@ -161,8 +160,8 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     });
     if (ready.size() >= job.min_nodes() && std::ranges::includes(ready, job.required())) {
       // Some of many will do, mostly.
-      const std::size_t some = 2 * std::size_t{job.min_nodes()} + kSpare;
-      if (ready.size() > 2 * some && job.required().empty()) {
+      const std::size_t some = job.min_nodes() + kSpare;
+      if (ready.size() > some && job.required().empty()) {
         const std::span<const NodeIndex> few(ready.begin(),
                                              ready.begin() + static_cast<std::ptrdiff_t>(some));
         if (auto plan = place_at(job, span, few, work)) return Found{moment, std::move(*plan)};

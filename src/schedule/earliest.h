@@ -27,6 +27,11 @@ class Earliest {
   };
   /// Where it starts now, or nullopt.
   std::optional<place::JobPlan> now(const place::Prepared& job, Time seconds, Work& work);
+  /// The same on these nodes (ascending) alone.
+  std::optional<place::JobPlan> now_on(std::span<const NodeIndex> nodes, const place::Prepared& job,
+                                       Time seconds, Work& work) {
+    return place_at(job, {now_, now_ + seconds}, nodes, work);
+  }
   /// After now(): plans of others kept it from some node.
   [[nodiscard]] bool plans_in_the_way() const { return plans_in_the_way_; }
   /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are

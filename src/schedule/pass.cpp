@@ -153,7 +153,8 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
     std::optional<JobPlan> plan;
     bool in_the_way = false;  // it might fit, were it not for the plans of others
     if (prepared.runnable() && !must_queue(job)) {
-      plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
+      plan = as_promised(job, prepared, own);
+      if (!plan) plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
       in_the_way = !plan && earliest_.plans_in_the_way();
       if (in_the_way) plan = shortened(job, prepared);
     }
@@ -202,6 +203,20 @@ bool Pass::still_waits(const Job& job, const GroupKey& group, const place::Prepa
   static_cast<Knowledge::Waits&>(known) = *before;
   known.failed = !planned;  // what is planned for one says nothing about others of the group
   return true;
+}
+
+/// Its time has come, on nodes that were kept for it: were it to go elsewhere now, it would be in
+/// the way of those who have their places around it.
+std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& prepared,
+                                         const std::vector<Planned>& own) {
+  const auto before = old_.find(job.id);
+  const Planned* promised = !own.empty()           ? &own.front()
+                            : before != old_.end() ? &before->second
+                                                   : nullptr;
+  if (promised == nullptr || promised->span.from > now_) return std::nullopt;
+  std::vector<NodeIndex> nodes;
+  for (const cluster::NodeShare& share : promised->allocation.nodes) nodes.push_back(share.node);
+  return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_);
 }
 
 std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {

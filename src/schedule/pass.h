@@ -69,6 +69,8 @@ class Pass {
   Outcome consider(const job::Job& job, const GroupKey& group);
   Outcome try_job(const job::Job& job, const GroupKey& group);
   Outcome try_het(const job::Job& job);
+  std::optional<place::JobPlan> as_promised(const job::Job& job, const place::Prepared& prepared,
+                                            const std::vector<Planned>& own);
   std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
   bool start(const job::Job& job, std::vector<place::JobPlan> plans);
   /// It could not start before, and no node that has grown since could help it.
