@@ -92,7 +92,7 @@ _sbatch() {
         --chdir= --export= --export-file= --get-user-env --array= --propagate --ignore-pbs
         --account= --qos= --reservation= --comment= --extra= --wckey= --mail-type= --mail-user=
         --nice --priority= --hold --dependency= --licenses= --signal= --no-kill --requeue
-        --no-requeue --kill-on-invalid-dep= --wait --wait-all-nodes= --test-only --parsable
+        --no-requeue --kill-on-invalid-dep= --wait --wait-all-nodes= --test-only --explain --parsable
         --profile= --acctg-freq= --oom-kill-step --mem-update= --cpu-freq= --core-spec=
         --thread-spec= --uid= --gid= --segment= --consolidate-segments --spread-segments --power=
         --quiet --verbose --help --usage --version

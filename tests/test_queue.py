@@ -51,3 +51,20 @@ def test_a_shorter_limit_is_found():
         why = json.loads(c.run("scontrol", "--json", "explain", "job", third).stdout)
         options = [change["option"] for change in why["would_start_with"]]
         assert any(option.startswith("--time=") for option in options), why
+
+
+def test_sbatch_explain_submits_nothing_and_tells_what_would_happen():
+    with Cluster(emulate="1x4:a100") as c:
+        words = ["-n1", "--gpus=3", "-t", "30", "--wrap", "sleep 60"]
+        assert c.run("sbatch", "--explain", *words).stdout == "it would start now, on node1\n"
+        first = submit(c, *words[:-2])
+        c.wait_state(first, "RUNNING")
+        text = c.run("sbatch", "--explain", *words).stdout
+        assert text.startswith("it would wait (Resources), number 1 of 1 in the queue\n"), text
+        assert f"job {first} of " in text
+        assert "with --gpus=1 (on node1)" in text
+        why = json.loads(c.run("sbatch", "--explain=json", *words).stdout)
+        assert why["reason"] == "Resources" and why["planned_nodes"] == "node1"
+        assert c.run("squeue", "-h", "-o", "%i").stdout.split() == [first]
+        wrong = c.run("sbatch", "--explain=yaml", *words, rc=1)
+        assert "--explain=yaml: give --explain or --explain=json" in wrong.stderr

@@ -130,9 +130,17 @@ std::vector<std::size_t> Bits::members() const {
 
 std::string Bits::ranges() const {
   std::string out;
+  // Whole words at a time: an array may have a million elements.
+  const auto last_of_run = [&](std::size_t first) {
+    for (std::size_t w = first / 64; w < words(); ++w) {
+      std::uint64_t missing = ~word(w);
+      if (w == first / 64) missing &= ~std::uint64_t{0} << (first % 64);
+      if (missing != 0) return w * 64 + static_cast<std::size_t>(std::countr_zero(missing)) - 1;
+    }
+    return words() * 64 - 1;
+  };
   for (std::size_t first = next(); first != npos;) {
-    std::size_t last = first;
-    while (test(last + 1)) ++last;
+    const std::size_t last = last_of_run(first);
     if (!out.empty()) out += ',';
     out += std::to_string(first);
     if (last > first) out.append("-").append(std::to_string(last));

@@ -93,6 +93,7 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
     rooms.push_back(cluster.nodes[i].usable ? room_of(cluster.nodes[i], nodes_[i]) : Room{});
   }
   rooms_ = RoomTree(std::move(rooms));
+  changes_.keep_at_most(nodes_.size() + 64);
 }
 
 void Usage::refresh_room(NodeIndex index) {
@@ -100,6 +101,7 @@ void Usage::refresh_room(NodeIndex index) {
   const Room room = node.usable ? room_of(node, nodes_[index]) : Room{};
   if (!rooms_.at(index).holds(room)) grown_.push_back(index);
   rooms_.set(index, room);
+  changes_.add(index);
   if (grown_.size() > 4 * nodes_.size() + 64) {  // nobody asks, or each node has grown
     std::ranges::sort(grown_);
     grown_.erase(std::ranges::unique(grown_).begin(), grown_.end());

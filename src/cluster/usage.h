@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/small_vector.h"
+#include "cluster/change_log.h"
 #include "cluster/cluster.h"
 #include "cluster/room.h"
 #include "cluster/typical.h"
@@ -115,6 +116,8 @@ class Usage {
   [[nodiscard]] const RoomTree& rooms() const { return rooms_; }
   /// Node::usable has changed.
   void refresh_room(NodeIndex node);
+  /// Every change of what is free on a node, or of Node::usable.
+  [[nodiscard]] const ChangeLog& changes() const { return changes_; }
   /// Nodes that have more room than before, since the last call; some of them several times.
   std::vector<NodeIndex> take_grown();
 
@@ -131,6 +134,7 @@ class Usage {
   std::vector<NodeUsage> pristine_;
   std::vector<NodeIndex> examples_;
   RoomTree rooms_;
+  ChangeLog changes_;
   std::vector<NodeIndex> grown_;
   Typical typical_;
   std::shared_ptr<PolicySlot> policy_ = std::make_shared<PolicySlot>();

@@ -13,6 +13,7 @@
 #include "command/submit_asked.h"
 #include "command/submit_environment.h"
 #include "command/submit_link.h"
+#include "command/why_text.h"
 #include "request/directives.h"
 #include "request/getopt.h"
 #include "text/words.h"
@@ -92,7 +93,35 @@ int wait_for_end(ControllerLink& link, std::uint32_t job) {
   }
 }
 
+/// --explain: "", or "json".
+Result<bool> explain_as_json(const Prepared& prepared) {
+  const request::Given* given = prepared.first().given.find(Opt::explain);
+  if (given == nullptr || given->text.empty()) return false;
+  if (given->text == "json") return true;
+  return fail(Code::bad_value,
+              fmt::format("--explain={}: give --explain or --explain=json", given->text));
+}
+
+int print_explained(const wire::SubmitReply& reply, bool as_json, const Environment& environment) {
+  wire::JobExplained why;
+  if (!why.ParseFromString(reply.explained())) {
+    return print_error(fail(Code::protocol, "the controller did not explain the job").error(),
+                       kName);
+  }
+  if (as_json) {
+    JsonText json;
+    why_json(why, json);
+    return print_text(std::move(json).done());
+  }
+  Shown shown;
+  shown.now = std::time(nullptr);
+  shown.times = time_format(environment);
+  return print_text(why_text(why, shown));
+}
+
 int submit(const Prepared& prepared, const Environment& environment) {
+  const auto as_json = explain_as_json(prepared);
+  if (!as_json) return print_error(as_json.error(), kName);
   wire::SubmitJob job;
   *job.mutable_asked() = asked_of(prepared, false);
   auto variables = job_environment(environment, prepared.first());
@@ -100,7 +129,8 @@ int submit(const Prepared& prepared, const Environment& environment) {
   put_variables(*job.mutable_asked()->mutable_environment(), variables->variables);
   for (const std::string& name : variables->hidden) job.mutable_asked()->add_hidden(name);
   job.set_token(auth::random_token());
-  job.set_test_only(prepared.has(Opt::test_only));
+  const bool explain = prepared.has(Opt::explain);
+  job.set_test_only(explain || prepared.has(Opt::test_only));
 
   ControllerLink link(environment, std::string(kName));
   const auto reply = submit_job(link, environment, job, prepared.parsed.warnings);
@@ -109,6 +139,7 @@ int submit(const Prepared& prepared, const Environment& environment) {
         environment,
         print_error(job.test_only() ? test_only_error(reply.error()) : reply.error(), kName));
   }
+  if (explain) return print_explained(*reply, *as_json, environment);
   if (job.test_only()) {
     if (auto starts = check_test_only(*reply); !starts) {
       return own_exit_code(environment, print_error(starts.error(), kName));

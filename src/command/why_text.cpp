@@ -11,11 +11,22 @@ std::string show_time(std::int64_t seconds, const Shown& shown) {
   return out;
 }
 
+/// sbatch --explain asks of a job that has no id.
+bool is_submitted(const wire::JobExplained& why) {
+  return !why.shown().empty();
+}
+
 void put_head(const wire::JobExplained& why, const Shown& shown, std::string& out) {
-  out += fmt::format("job {}  {}", why.shown(), why.state());
-  if (why.state() != "PENDING") {
-    out += "\n  it does not wait\n";
-    return;
+  if (!is_submitted(why)) {
+    out += why.reason() == "None" ? fmt::format("it would start now, on {}\n", why.planned_nodes())
+                                  : std::string("it would wait");
+    if (why.reason() == "None") return;
+  } else {
+    out += fmt::format("job {}  {}", why.shown(), why.state());
+    if (why.state() != "PENDING") {
+      out += "\n  it does not wait\n";
+      return;
+    }
   }
   out += fmt::format(" ({})", why.reason());
   if (why.position() > 0) {

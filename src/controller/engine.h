@@ -133,6 +133,11 @@ class Engine {
   void get_access(Turn& turn, const Request& request);
   void get_script(Turn& turn, const Request& request);
   void explain_job(Turn& turn, const Request& request);
+  void foresee(Turn& turn, const Request& request, const std::vector<job::Job>& trial,
+               wire::SubmitReply& reply);
+  void put_why(const schedule::Why& why, const Caller& caller, wire::JobExplained& out);
+  /// PrivateData=jobs, and this is somebody else's.
+  [[nodiscard]] bool hidden(std::uint32_t uid, const Caller& caller) const;
   void act_on_jobs(Turn& turn, const Request& request);
   void cancel_jobs(Turn& turn, const Request& request);
   void change(Turn& turn, const Request& request);

@@ -4,47 +4,76 @@
 
 namespace berth::controller {
 
+void Engine::put_why(const schedule::Why& why, const Caller& caller, wire::JobExplained& out) {
+  for (const std::string& fact : why.facts) out.add_facts(fact);
+  out.set_position(why.position);
+  out.set_waiting(why.waiting);
+  out.set_planned_start(why.planned_start);
+  out.set_planned_nodes(why.planned_nodes);
+  out.set_basis(why.basis);
+  for (const auto& [words, nodes] : why.nodes_by_cause) {
+    auto* cause = out.add_causes();
+    cause->set_words(words);
+    cause->set_nodes(nodes);
+  }
+  for (const schedule::Holder& holder : why.holders) {
+    auto* one = out.add_holders();
+    one->set_job_id(holder.job);
+    if (!hidden(holder.uid, caller)) one->set_user(users_.name_of(holder.uid));
+    one->set_ends(holder.ends);
+    one->set_limited(holder.limited);
+    one->set_holds(holder.holds);
+  }
+  out.set_more_holders(why.more_holders);
+  for (const schedule::Change& change : why.changes) {
+    auto* one = out.add_changes();
+    one->set_option(change.option);
+    one->set_nodes(change.nodes);
+  }
+}
+
+bool Engine::hidden(std::uint32_t uid, const Caller& caller) const {
+  return setup_.private_jobs && !may_touch(caller, uid);
+}
+
 void Engine::explain_job(Turn& turn, const Request& request) {
   auto ask = decoded<wire::ExplainJob>(request);
   if (!ask) return;
   const std::vector<job::JobId> ids = state_->named(ask->job());
   const job::Job* job = ids.empty() ? nullptr : state_->find(ids.front());
   if (job == nullptr) return refuse(request.peer, job::job_error(job::JobFault::no_such_job));
-  const auto hidden = [&](std::uint32_t uid) {
-    return setup_.private_jobs && !may_touch(request.caller, uid);
-  };
-  if (hidden(job->uid)) return refuse(request.peer, job::job_error(job::JobFault::not_yours));
+  if (hidden(job->uid, request.caller)) {
+    return refuse(request.peer, job::job_error(job::JobFault::not_yours));
+  }
   wire::JobExplained reply;
   reply.set_shown(job->shown());
   reply.set_state(std::string(job::base_name(job->base)));
   reply.set_reason(job->reason);
   if (job->pending()) {
-    const schedule::Why why = scheduler_->why(*state_, *job, turn.now);
-    for (const std::string& fact : why.facts) reply.add_facts(fact);
-    reply.set_position(why.position);
-    reply.set_waiting(why.waiting);
-    reply.set_planned_start(why.planned_start);
-    reply.set_planned_nodes(why.planned_nodes);
-    reply.set_basis(why.basis);
-    for (const auto& [words, nodes] : why.nodes_by_cause) {
-      auto* cause = reply.add_causes();
-      cause->set_words(words);
-      cause->set_nodes(nodes);
-    }
-    for (const schedule::Holder& holder : why.holders) {
-      auto* out = reply.add_holders();
-      out->set_job_id(holder.job);
-      if (!hidden(holder.uid)) out->set_user(users_.name_of(holder.uid));
-      out->set_ends(holder.ends);
-      out->set_limited(holder.limited);
-      out->set_holds(holder.holds);
-    }
-    reply.set_more_holders(why.more_holders);
-    for (const schedule::Change& change : why.changes) {
-      auto* out = reply.add_changes();
-      out->set_option(change.option);
-      out->set_nodes(change.nodes);
-    }
+    put_why(scheduler_->why(*state_, *job, turn.now), request.caller, reply);
+  }
+  outbox_.answer(request.peer, reply);
+}
+
+/// --test-only and --explain: nothing is submitted.
+void Engine::foresee(Turn& turn, const Request& request, const std::vector<job::Job>& trial,
+                     wire::SubmitReply& reply) {
+  // Components of a heterogeneous job start together, when the last of them can.
+  for (const job::Job& part : trial) {
+    const schedule::Foreseen seen = scheduler_->foresee(*state_, part, turn.now);
+    const bool never = seen.start == 0;
+    const bool latest = !reply.has_explained() || never || seen.start > reply.start_time();
+    if (!latest) continue;
+    reply.set_start_time(seen.start);
+    reply.set_test_nodes(seen.nodes);
+    reply.set_test_cpus(seen.cpus);
+    reply.set_partition(seen.partition);
+    wire::JobExplained why;
+    why.set_state("PENDING");
+    why.set_reason(seen.why.reason);
+    put_why(seen.why, request.caller, why);
+    reply.set_explained(why.SerializeAsString());
+    if (never) break;
   }
   outbox_.answer(request.peer, reply);
 }

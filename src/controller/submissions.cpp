@@ -88,11 +88,7 @@ void Engine::submit(Turn& turn, const Request& request) {
   reply.set_job_id(submitted->id);
   for (const job::JobId id : submitted->components) reply.add_components(id);
   for (const Message& warning : submitted->warnings) *reply.add_lines() = wire::to_line(warning);
-  reply.set_start_time(submitted->start_time);
-  reply.set_test_nodes(submitted->test_nodes);
-  reply.set_test_cpus(submitted->test_cpus);
-  reply.set_partition(submitted->partition);
-  if (ask->test_only()) return outbox_.answer(peer, reply);
+  if (ask->test_only()) return foresee(turn, request, submitted->trial, reply);
 
   if (!submitted->again) ++figures_.jobs_submitted;
   const bool owned = ask->interactive() && !ask->detached();

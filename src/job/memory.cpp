@@ -102,6 +102,10 @@ void State::Memory::requeue_place(Job& job, Time now) {
   if (job.pending()) job.waits.waits_for(job.reason, now);
 }
 
+QueueKey State::Memory::key_for(const Job& job) const {
+  return {tier_of(job), job.priority, job.submit_time, job.id};
+}
+
 void State::Memory::place_in_queue(Job& job, Time now) {
   leave_queue(job.id);
   if (!job.pending()) return;
@@ -134,7 +138,7 @@ void State::Memory::place_in_queue(Job& job, Time now) {
   }
   if (job.het && job.het->offset > 0) return;  // the leader stands for all
   if (job.eligible_time == 0) job.eligible_time = now;
-  const QueueKey key{tier_of(job), job.priority, job.submit_time, job.id};
+  const QueueKey key = key_for(job);
   queue.insert(key);
   keys.emplace(job.id, key);
   if (!priority_due && policy.priority.multifactor && policy.priority.weight_age > 0) {

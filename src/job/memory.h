@@ -91,6 +91,7 @@ struct State::Memory {
   void wake_all() { wake.everything = true; }
   void open_batch_step(Job& job);
   std::uint32_t tier_of(const Job& job) const;
+  [[nodiscard]] QueueKey key_for(const Job& job) const;
   void forget(JobId id);
   void set_reason(Job& job, std::string_view reason, std::string text = {});
   void refresh_usable(cluster::NodeIndex index);

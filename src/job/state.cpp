@@ -40,6 +40,9 @@ const NodeState* State::find_node(std::string_view name) const {
 const std::set<QueueKey>& State::queue() const {
   return m_->queue;
 }
+QueueKey State::key_for(const Job& job) const {
+  return m_->key_for(job);
+}
 std::optional<QueueKey> State::key_of(JobId id) const {
   const auto at = m_->keys.find(id);
   if (at == m_->keys.end()) return std::nullopt;

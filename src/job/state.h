@@ -55,12 +55,8 @@ struct Submitted {
   JobId id = 0;
   std::vector<JobId> components;  // of a heterogeneous job, else empty
   std::vector<Message> warnings;
-  bool again = false;  // the token was known: nothing new
-  // --test-only
-  Time start_time = 0;
-  std::string test_nodes;
-  std::uint32_t test_cpus = 0;
-  std::string partition;
+  bool again = false;      // the token was known: nothing new
+  std::vector<Job> trial;  // --test-only: the jobs as they would be
 };
 
 /// scancel of one job (JobName already resolved by pick()).
@@ -172,6 +168,8 @@ class State {
   [[nodiscard]] const std::set<QueueKey>& queue() const;
   /// The place of a job in the queue; nullopt when it is not in it.
   [[nodiscard]] std::optional<QueueKey> key_of(JobId id) const;
+  /// Where a job would stand that is not in the queue.
+  [[nodiscard]] QueueKey key_for(const Job& job) const;
   [[nodiscard]] const std::map<std::string, wire::PartitionRecord>& partition_records() const;
   [[nodiscard]] std::uint64_t licenses_used(const std::string& name) const;
   /// All records of this array or job have ended (WaitJob).

@@ -78,6 +78,16 @@ class Controller {
     return done->id;
   }
 
+  /// As it would be; nothing is submitted.
+  Job trial(const std::string& line) {
+    auto ask = submission(line, "sbatch");
+    ask.set_test_only(true);
+    auto done = state.submit(ask, 0, kAlice, now);
+    if (done) return std::move(done->trial.front());
+    ADD_FAILURE() << line << ": " << done.error().what();
+    return {};
+  }
+
   /// Places and starts; false when it does not fit or may not start.
   bool start(JobId id) {
     std::string reason;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "job/forecast.h"
 #include "job/memory.h"
 #include "text/hostlist.h"
 #include "text/number.h"
@@ -129,6 +128,10 @@ class Builder {
       : m_(m), ask_(ask), blob_(blob), caller_(caller), now_(now) {}
 
   Job& make(std::shared_ptr<const Submission> what, JobId id) {
+    return m_.jobs.emplace(id, build(std::move(what), id)).first->second;
+  }
+
+  Job build(std::shared_ptr<const Submission> what, JobId id) {
     Job job;
     job.id = id;
     job.asked_blob = blob_;
@@ -149,8 +152,7 @@ class Builder {
     set_priority(job);
     set_times(job);
     set_limit(job);
-    Job& kept = m_.jobs.emplace(id, std::move(job)).first->second;
-    return kept;
+    return job;
   }
 
  private:
@@ -228,27 +230,6 @@ std::optional<Error> place_all(State::Memory& m, const Parts& parts, bool full,
     if (left && plans.back().verdict == place::Verdict::now) left->take(plans.back().allocation);
   }
   return std::nullopt;
-}
-
-Submitted tried(State::Memory& m, const Parts& parts, const std::vector<place::JobPlan>& plans,
-                Time now) {
-  Submitted out;
-  out.id = m.take_id();
-  const place::JobPlan& plan = plans.front();
-  out.partition = plan.partition;
-  Forecast forecast{now, plan.allocation};
-  if (plan.verdict != place::Verdict::now) {
-    forecast =
-        earliest_start(m.cluster, *m.usage, {m.jobs, m.holding}, parts.front()->request, now);
-  }
-  out.start_time = forecast.start;
-  std::vector<std::string> names;
-  for (const cluster::NodeShare& share : forecast.allocation.nodes) {
-    names.push_back(m.cluster.nodes[share.node].name);
-    out.test_cpus += share.cpus;
-  }
-  out.test_nodes = text::compress_hostlist(names);
-  return out;
 }
 
 }  // namespace
@@ -339,9 +320,9 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
     }
   }
   if (ask.test_only()) {
-    Submitted result = tried(m, *parts, plans, now);
-    result.warnings = std::move(out.warnings);
-    return result;
+    out.id = m.take_id();
+    for (const auto& part : *parts) out.trial.push_back(builder.build(part, out.id));
+    return out;
   }
   std::vector<Job*> made;
   for (const auto& part : *parts) made.push_back(&builder.make(part, m.take_id()));

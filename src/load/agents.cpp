@@ -75,7 +75,8 @@ void Agents::connected(std::size_t index, Result<std::shared_ptr<net::Connection
   node.connection->send(message);
 }
 
-void Agents::begin_job(Node& node, const wire::BeginJob& begin) {
+void Agents::begin_job(std::size_t index, const wire::BeginJob& begin) {
+  Node& node = nodes_[index];
   wire::JobBegun begun;
   begun.set_node(node.name);
   begun.set_job_id(begin.job_id());
@@ -86,6 +87,14 @@ void Agents::begin_job(Node& node, const wire::BeginJob& begin) {
   started.set_node(node.name);
   started.set_spec(begin.batch().ticket().spec());
   node.connection->send(started);
+  if (inventory_.longest_run.count() == 0) return end_script(index, begin);
+  loop_.after(random_up_to(inventory_.longest_run),
+              [this, index, begin] { end_script(index, begin); });
+}
+
+void Agents::end_script(std::size_t index, const wire::BeginJob& begin) {
+  Node& node = nodes_[index];
+  if (!node.connection) return;
   wire::StepEnded ended;
   ended.set_node(node.name);
   ended.set_job_id(begin.job_id());
@@ -111,7 +120,7 @@ void Agents::take(std::size_t index, const wire::Frame& frame) {
       }
       return;
     case wire::Kind::BeginJob:
-      if (const auto begin = wire::decode<wire::BeginJob>(frame.payload)) begin_job(node, *begin);
+      if (const auto begin = wire::decode<wire::BeginJob>(frame.payload)) begin_job(index, *begin);
       return;
     case wire::Kind::EndJob:
       if (const auto end = wire::decode<wire::EndJob>(frame.payload)) {

@@ -1,6 +1,6 @@
 // Agents that run nothing: one connection for each node, which registers, says that every batch
-// script ended at once, and dials again when the controller goes away. With them the controller
-// alone is measured (bench/controller).
+// script ended, at once or after a while, and dials again when the controller goes away. With them
+// the controller alone is measured (bench/controller).
 #pragma once
 
 #include <chrono>
@@ -21,6 +21,8 @@ struct Inventory {
   std::uint32_t cores_per_socket = 8;
   std::uint64_t memory_mb = 65536;
   std::uint64_t gpus = 8;
+  /// How long a script is said to run: anything up to this.
+  std::chrono::milliseconds longest_run{0};
 };
 
 class Agents {
@@ -42,7 +44,8 @@ class Agents {
   void take(std::size_t index, const wire::Frame& frame);
   void lost(std::size_t index);
   void beat();
-  void begin_job(Node& node, const wire::BeginJob& begin);
+  void begin_job(std::size_t index, const wire::BeginJob& begin);
+  void end_script(std::size_t index, const wire::BeginJob& begin);
 
   net::Loop& loop_;
   net::Address controller_;

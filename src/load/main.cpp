@@ -6,6 +6,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,15 +20,26 @@ namespace {
 using namespace berth;
 
 constexpr std::string_view kUsage =
-    "usage: berth-load agents SLURM_CONF COUNT          nodes n1 … nCOUNT, one connection each\n"
-    "       berth-load submit SLURM_CONF COUNT WORD…    sbatch with these options, COUNT times\n";
+    "usage: berth-load agents SLURM_CONF COUNT [MS]     nodes n1 … nCOUNT, one connection each; "
+    "jobs\n"
+    "                                                   run for up to MS milliseconds\n"
+    "       berth-load submit SLURM_CONF COUNT WORD…    sbatch with these options, COUNT times\n"
+    "       berth-load time SLURM_CONF COUNT WORD…      the same one by one: how long an answer "
+    "takes\n";
 
 int complain(const Error& error) {
   fmt::print(stderr, "berth-load: {}\n", error.what());
   return 1;
 }
 
-int run_agents(const net::Address& controller, std::size_t count) {
+std::optional<std::size_t> number(const std::string& text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+int run_agents(const net::Address& controller, std::size_t count, std::size_t longest_run) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -36,7 +48,9 @@ int run_agents(const net::Address& controller, std::size_t count) {
   for (std::size_t i = 1; i <= count; ++i) nodes.push_back(fmt::format("n{}", i));
   net::Loop loop;
   loop.on_signal(SIGTERM, [&loop] { loop.stop(); });
-  load::Agents agents(loop, controller, {}, std::move(nodes));
+  load::Inventory inventory;
+  inventory.longest_run = std::chrono::milliseconds(longest_run);
+  load::Agents agents(loop, controller, inventory, std::move(nodes));
   agents.start();
   loop.run();
   return 0;
@@ -54,15 +68,22 @@ int run_submissions(const net::Address& controller, std::size_t count,
   return 0;
 }
 
+int run_timed(const net::Address& controller, std::size_t count, std::vector<std::string> words) {
+  const auto took = load::time_each(controller, {.count = count, .words = std::move(words)});
+  if (!took) return complain(took.error());
+  const auto at = [&](double share) {
+    return (*took)[static_cast<std::size_t>(share * static_cast<double>(took->size() - 1))];
+  };
+  fmt::print("{:.2f} {:.2f} {:.2f} {:.2f}\n", at(0.5), at(0.9), at(0.99), took->back());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  std::size_t count = 0;
-  if (words.size() < 3 ||
-      std::from_chars(words[2].data(), words[2].data() + words[2].size(), count).ec !=
-          std::errc() ||
-      count == 0) {
+  const std::size_t count = words.size() < 3 ? 0 : number(words[2]).value_or(0);
+  if (count == 0) {
     fmt::print(stderr, "{}", kUsage);
     return 2;
   }
@@ -73,7 +94,10 @@ int main(int argc, char** argv) {
     return 1;
   }
   const net::Address controller = net::Address::unix_socket(sockets.front());
-  if (words[0] == "agents") return run_agents(controller, count);
+  if (words[0] == "agents") {
+    return run_agents(controller, count, words.size() > 3 ? number(words[3]).value_or(0) : 0);
+  }
+  if (words[0] == "time") return run_timed(controller, count, {words.begin() + 3, words.end()});
   if (words[0] == "submit") {
     return run_submissions(controller, count, {words.begin() + 3, words.end()});
   }

@@ -35,6 +35,29 @@ wire::SubmitJob make_submission(const std::vector<std::string>& words) {
 
 }  // namespace
 
+Result<std::vector<double>> time_each(const net::Address& controller, const Submissions& what) {
+  wire::SubmitJob job = make_submission(what.words);
+  const unsigned run = std::random_device{}();
+  std::vector<double> took;
+  for (std::size_t i = 0; i < what.count; ++i) {
+    job.set_token(fmt::format("time-{}-{}", run, i));
+    const auto begin = std::chrono::steady_clock::now();
+    auto client = net::Client::connect(controller, kPatience);
+    if (!client) return pass(std::move(client.error()));
+    client->queue(job);
+    if (auto done = client->flush_all(kPatience); !done) return pass(std::move(done.error()));
+    auto frame = client->receive(kPatience);
+    if (!frame) return pass(std::move(frame.error()));
+    auto reply = net::Client::reply_in<wire::SubmitReply>(*frame);
+    if (!reply) return pass(std::move(reply.error()));
+    const std::chrono::duration<double, std::milli> one = std::chrono::steady_clock::now() - begin;
+    took.push_back(one.count());
+    ::usleep(10'000);
+  }
+  std::ranges::sort(took);
+  return took;
+}
+
 Result<void> submit_all(const net::Address& controller, const Submissions& what) {
   std::vector<net::Client> clients;
   for (std::size_t i = 0; i < what.connections; ++i) {

@@ -17,6 +17,10 @@ struct Submissions {
   std::vector<std::string> words;  // of sbatch
 };
 
+/// One after the other, each on a connection of its own as sbatch does it: how long each took, in
+/// milliseconds, the shortest first.
+Result<std::vector<double>> time_each(const net::Address& controller, const Submissions& what);
+
 /// Sends them all and waits for every answer; the first refusal is the error.
 Result<void> submit_all(const net::Address& controller, const Submissions& what);
 

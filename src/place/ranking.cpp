@@ -94,8 +94,9 @@ Bin bin_of(const Node& node, const NodeUsage& usage) {
 
 class Ranking::Memory : public cluster::PolicyMemory {
  public:
-  Memory(const cluster::Cluster& cluster, const cluster::Usage& usage)
-      : engine(typical_of(cluster, usage)), learnt_at_(usage.typical().noted()) {}
+  /// `notes`: it is the only one that looks at this usage, and may write on its nodes.
+  Memory(const cluster::Cluster& cluster, const cluster::Usage& usage, bool notes)
+      : engine(typical_of(cluster, usage)), notes_(notes), learnt_at_(usage.typical().noted()) {}
 
   void follow(const cluster::Cluster& cluster, const cluster::Usage& usage) {
     const std::uint64_t noted = usage.typical().noted();
@@ -105,6 +106,7 @@ class Ranking::Memory : public cluster::PolicyMemory {
     const bool full = engine.bins() > kMostBins;
     if (!lesson && !full) return;
     learnt_at_ = noted;
+    counted_log_ = 0;  // the same bins are worth something else now
     if (full) {
       engine = KeepWhole(typical_of(cluster, usage));
       ++generation;
@@ -113,11 +115,56 @@ class Ranking::Memory : public cluster::PolicyMemory {
     }
   }
 
+  /// Kept from decision to decision: only nodes that have changed are looked at.
+  const KeepWhole::Supply& supply(const cluster::Cluster& cluster, const cluster::Usage& usage) {
+    const cluster::ChangeLog& log = usage.changes();
+    const auto changed = log.id() == counted_log_ ? log.since(counted_to_) : std::nullopt;
+    if (changed) {
+      for (const NodeIndex node : *changed) count(cluster, usage, node);
+    } else {
+      supply_ = {};
+      counted_.assign(cluster.nodes.size(), kNotCounted);
+      for (NodeIndex i = 0; i < cluster.nodes.size(); ++i) count(cluster, usage, i);
+    }
+    counted_log_ = log.id();
+    counted_to_ = log.size();
+    return supply_;
+  }
+
+  /// The bin of a node as it is.
+  KeepWhole::BinId bin_at(const cluster::Cluster& cluster, const cluster::Usage& usage,
+                          NodeIndex node) {
+    const NodeUsage& here = usage.at(node);
+    if (notes_ && here.policy_mark >> 32U == generation) {
+      return static_cast<std::uint32_t>(here.policy_mark);
+    }
+    const KeepWhole::BinId id = engine.bin(bin_of(cluster.nodes[node], here));
+    if (notes_) here.policy_mark = std::uint64_t{generation} << 32U | id;
+    return id;
+  }
+
   KeepWhole engine;
   std::uint32_t generation = 1;  // bins of another generation mean nothing
 
  private:
+  static constexpr KeepWhole::BinId kNotCounted = ~KeepWhole::BinId{0};
+
+  void count(const cluster::Cluster& cluster, const cluster::Usage& usage, NodeIndex node) {
+    const KeepWhole::BinId is =
+        cluster.nodes[node].usable ? bin_at(cluster, usage, node) : kNotCounted;
+    KeepWhole::BinId& was = counted_[node];
+    if (is == was) return;
+    if (was != kNotCounted) engine.add(supply_, was, -1);
+    if (is != kNotCounted) engine.add(supply_, is, 1);
+    was = is;
+  }
+
+  bool notes_;
   std::uint64_t learnt_at_;
+  KeepWhole::Supply supply_;
+  std::vector<KeepWhole::BinId> counted_;  // by node, as it is in supply_
+  std::uint64_t counted_log_ = 0;          // whose changes were counted, and how many of them
+  std::uint64_t counted_to_ = 0;
 };
 
 Ranking::Ranking(const cluster::Cluster& cluster, const cluster::UsageView& usage, const Ask& ask)
@@ -132,40 +179,25 @@ void Ranking::find_memory() {
   cluster::PolicySlot& slot = usage.policy();
   shared_ = !slot.busy.test_and_set(std::memory_order_acquire);
   if (!shared_) {
-    own_ = std::make_unique<Memory>(cluster_, usage);
+    own_ = std::make_unique<Memory>(cluster_, usage, false);
     memory_ = own_.get();
     return;
   }
-  if (!slot.memory) slot.memory = std::make_unique<Memory>(cluster_, usage);
+  if (!slot.memory) slot.memory = std::make_unique<Memory>(cluster_, usage, true);
   memory_ = static_cast<Memory*>(slot.memory.get());
   memory_->follow(cluster_, usage);
 }
 
-/// The bin of a node. Where the node looks as it does now, the answer is noted on the node.
 KeepWhole::BinId Ranking::bin_at(NodeIndex node) {
-  const NodeUsage& usage = usage_.at(node);
-  const bool marks = shared_ && usage_.as_is(node);
-  const std::uint64_t mark = usage.policy_mark;
-  if (marks && mark >> 32U == memory_->generation) return static_cast<std::uint32_t>(mark);
-  const KeepWhole::BinId id = memory_->engine.bin(bin_of(cluster_.nodes[node], usage));
-  if (marks) usage.policy_mark = std::uint64_t{memory_->generation} << 32U | id;
-  return id;
+  if (usage_.as_is(node)) return memory_->bin_at(cluster_, usage_.usage(), node);
+  return memory_->engine.bin(bin_of(cluster_.nodes[node], usage_.at(node)));
 }
 
-/// What the whole cluster has left makes places scarce, so all usable nodes count.
+/// What the whole cluster has left makes places scarce, so all usable nodes count, as they are at
+/// present: what is planned on some of them makes no difference.
 void Ranking::find_prices() {
   prices_known_ = true;
-  std::vector<std::uint32_t> nodes_in(usage_.state_count(), 0);
-  std::vector<NodeIndex> first;
-  for (NodeIndex i = 0; i < cluster_.nodes.size(); ++i) {
-    if (!cluster_.nodes[i].usable) continue;
-    if (nodes_in[usage_.state_of(i)]++ == 0) first.push_back(i);
-  }
-  KeepWhole::Supply supply;
-  for (NodeIndex i : first) {
-    memory_->engine.add(supply, bin_at(i), nodes_in[usage_.state_of(i)]);
-  }
-  prices_ = memory_->engine.prices(supply);
+  prices_ = memory_->engine.prices(memory_->supply(cluster_, usage_.usage()));
 }
 
 Demand Ranking::demand_of(const Taken& taken) const {

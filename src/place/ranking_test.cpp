@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <random>
 #include <sstream>
 
 #include "place/corpus_cluster_test_fixture.h"
@@ -105,6 +107,46 @@ TEST_F(KeepsWhole, NodesThatAreNotUsableAreNotUsed) {
   cluster_.nodes[*cluster_.find_node("c1")].usable = false;
   EXPECT_EQ(start("-w g1 --gpus=4"), "g1 0-3");
   EXPECT_EQ(start("-n2"), "g1");  // its GPUs are taken anyway
+}
+
+/// What is kept from decision to decision must be what a look at all nodes gives.
+TEST_F(KeepsWhole, WhatIsRememberedIsWhatIsThere) {
+  for (cluster::NodeIndex i = 4; i < 24; ++i) {
+    cluster_.nodes.push_back(corpus::node(fmt::format("h{}", i).c_str(), 1, {}, gpus(4)));
+  }
+  cluster_.index_nodes();
+  cluster_.partitions.clear();
+  corpus::add_partition(cluster_, "main", {}, true);
+  usage_ = cluster::Usage(cluster_);
+  std::minstd_rand random(7);
+  std::vector<cluster::Allocation> running;
+  for (int round = 0; round < 300; ++round) {
+    const auto request = parse_srun(
+        fmt::format("-n1 -c{} --gpus={} -N1", 1 + random() % 4, std::array{1, 2, 4}[random() % 3]));
+    const JobPlan plan = place_job(cluster_, usage_, request);
+    if (round % 10 == 9) {
+      const cluster::Usage copy = usage_;  // another log: all of its nodes are looked at
+      const JobPlan fresh = place_job(cluster_, copy, request);
+      ASSERT_EQ(plan.verdict, fresh.verdict) << round;
+      if (plan.verdict == Verdict::now) {
+        ASSERT_EQ(plan.allocation.nodes.front().node, fresh.allocation.nodes.front().node) << round;
+      }
+    }
+    if (plan.verdict == Verdict::now) {
+      usage_.take(plan.allocation);
+      running.push_back(plan.allocation);
+    }
+    if (plan.verdict != Verdict::now || random() % 3 == 0) {
+      const std::size_t ends = random() % running.size();
+      usage_.release(running[ends]);
+      running.erase(running.begin() + static_cast<std::ptrdiff_t>(ends));
+    }
+    if (round % 50 == 49) {
+      cluster::Node& node = cluster_.nodes[random() % cluster_.nodes.size()];
+      node.usable = !node.usable;
+      usage_.refresh_room(static_cast<cluster::NodeIndex>(&node - cluster_.nodes.data()));
+    }
+  }
 }
 
 TEST_F(KeepsWhole, WhatWasTakenIsWhatIsTypical) {

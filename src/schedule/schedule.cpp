@@ -104,7 +104,7 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
   return finish();
 }
 
-Why Scheduler::why(job::State& state, const job::Job& job, job::Time now) {
+Scheduler::Memory& Scheduler::ready_to_answer(job::State& state, job::Time now) {
   if (!memory_ || memory_->configuration != state.configuration()) {
     memory_ = std::make_unique<Memory>(state);
   }
@@ -113,7 +113,15 @@ Why Scheduler::why(job::State& state, const job::Job& job, job::Time now) {
   } else {
     memory_->known.calendar.begin(now);
   }
-  return schedule::why(state, memory_->known, job, now);
+  return *memory_;
+}
+
+Why Scheduler::why(job::State& state, const job::Job& job, job::Time now) {
+  return schedule::why(state, ready_to_answer(state, now).known, job, now);
+}
+
+Foreseen Scheduler::foresee(job::State& state, const job::Job& trial, job::Time now) {
+  return schedule::foresee(state, ready_to_answer(state, now).known, trial, now);
 }
 
 Figures run(job::State& state, job::Time now, const Options& options) {

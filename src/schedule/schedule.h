@@ -46,7 +46,8 @@ struct Options {
   std::size_t slice = 0;
 };
 
-struct Why;  // why.h
+struct Why;       // why.h
+struct Foreseen;  // why.h
 
 bool small(const job::State& state, const Options& options);
 
@@ -61,9 +62,13 @@ class Scheduler {
   Figures run(job::State& state, job::Time now, const Options& options = {});
   /// Of a pending job: why it does not start, and what would change that.
   Why why(job::State& state, const job::Job& job, job::Time now);
+  /// Of a job as it would be (Submitted::trial): when and where it would start.
+  Foreseen foresee(job::State& state, const job::Job& trial, job::Time now);
 
  private:
   struct Memory;
+  /// What is known, made ready for questions between two calls of run().
+  Memory& ready_to_answer(job::State& state, job::Time now);
   std::unique_ptr<Memory> memory_;
 };
 

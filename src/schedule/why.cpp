@@ -99,6 +99,52 @@ std::string basis_of(const Why& why, const Calendar& calendar, const Job& job) {
       plural(why.position > 0 ? why.position - 1 : 0, "job"));
 }
 
+/// What a job in the queue, or one that would stand there, waits for. Its plan is in the calendar.
+void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job::QueueKey& key,
+                  Time now, Why& out) {
+  out.position = 1 + static_cast<std::size_t>(
+                         std::distance(state.queue().begin(), state.queue().lower_bound(key)));
+  const Shape& shape = knowledge.shapes.of(state, job);
+  const place::JobPlan plan = shape.prepared.plan(state.usage(), place::Detail::full);
+  out.nodes_by_cause = plan.reasons.nodes_by_cause;
+  if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
+    out.facts.push_back(plan.reasons.nearest_miss);
+  }
+  if (plan.verdict == place::Verdict::now) {
+    out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
+  }
+  out.basis = basis_of(out, knowledge.calendar, job);
+  if (plan.verdict != place::Verdict::now && plan.verdict != place::Verdict::later) return;
+  find_holders(state, nodes_of_interest(state, knowledge.calendar, job, shape.prepared),
+               out.planned_start, now, out);
+  out.changes = changes_that_start(state, knowledge, job, now);
+}
+
+/// While it lives, only those before a job have their places in the calendar.
+class OnlyThoseBefore {
+ public:
+  OnlyThoseBefore(const State& state, Calendar& calendar, const job::QueueKey& key)
+      : calendar_(calendar) {
+    std::set<JobId> behind;
+    for (const auto& [id, planned] : calendar.plans()) {
+      const auto at = state.key_of(id);
+      if (!at || key < *at) behind.insert(id);
+    }
+    for (const JobId id : behind) {
+      for (Planned& planned : calendar.take(id)) taken_.push_back(std::move(planned));
+    }
+  }
+  ~OnlyThoseBefore() {
+    for (Planned& planned : taken_) calendar_.add(std::move(planned));
+  }
+  OnlyThoseBefore(const OnlyThoseBefore&) = delete;
+  OnlyThoseBefore& operator=(const OnlyThoseBefore&) = delete;
+
+ private:
+  Calendar& calendar_;
+  std::vector<Planned> taken_;
+};
+
 }  // namespace
 
 Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
@@ -111,25 +157,53 @@ Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
     for (std::string& fact : facts_outside(job)) out.facts.push_back(std::move(fact));
     return out;
   }
-  out.position =
-      1 + static_cast<std::size_t>(std::distance(state.queue().begin(), state.queue().find(*key)));
   out.planned_start = job.planned_start;
   out.planned_nodes = job.planned_nodes;
-  const Shape& shape = knowledge.shapes.of(state, job);
-  const place::JobPlan plan = shape.prepared.plan(state.usage(), place::Detail::full);
-  out.nodes_by_cause = plan.reasons.nodes_by_cause;
-  if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
-    out.facts.push_back(plan.reasons.nearest_miss);
+  explain_wait(state, knowledge, job, *key, now, out);
+  return out;
+}
+
+Foreseen foresee(State& state, Knowledge& knowledge, const Job& trial, Time now) {
+  Foreseen out;
+  const Shape& shape = knowledge.shapes.of(state, trial);
+  const place::Prepared& prepared = shape.prepared;
+  const job::QueueKey key = state.key_for(trial);
+  const OnlyThoseBefore others(state, knowledge.calendar, key);
+  const Time seconds = seconds_of(trial, prepared);
+  Earliest earliest(state, knowledge.calendar, now);
+  Work work;
+  out.why.waiting = state.queue().size() + 1;
+  std::optional<place::JobPlan> plan;
+  if (prepared.runnable() && trial.begin_time <= now) plan = earliest.now(prepared, seconds, work);
+  if (plan) {
+    out.start = now;
+    out.why.reason = "None";
+  } else if (prepared.runnable()) {
+    if (auto found = earliest.later(prepared, seconds, trial.begin_time, work)) {
+      out.start = found->start;
+      plan = std::move(found->plan);
+    }
   }
-  if (plan.verdict == place::Verdict::now) {
-    out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
+  if (plan) {
+    out.partition = plan->partition;
+    std::vector<std::string> names;
+    for (const cluster::NodeShare& share : plan->allocation.nodes) {
+      names.push_back(state.cluster().nodes[share.node].name);
+      out.cpus += share.cpus;
+    }
+    out.why.planned_start = out.start;
+    out.why.planned_nodes = out.nodes = text::compress_hostlist(names);
+    if (out.start == now) return out;
+    knowledge.calendar.add({trial.id, {out.start, out.start + seconds}, plan->allocation});
+  } else {
+    plan = prepared.plan(state.usage(), place::Detail::verdict);
   }
-  out.basis = basis_of(out, knowledge.calendar, job);
-  if (plan.verdict == place::Verdict::now || plan.verdict == place::Verdict::later) {
-    find_holders(state, nodes_of_interest(state, knowledge.calendar, job, shape.prepared),
-                 out.planned_start, now, out);
-    out.changes = changes_that_start(state, knowledge, job, now);
-  }
+  out.why.reason = trial.begin_time > now                 ? "BeginTime"
+                   : !plan->pending_reason.empty()        ? plan->pending_reason
+                   : prepared.now({state.usage(), false}) ? "Priority"
+                                                          : "Resources";
+  explain_wait(state, knowledge, trial, key, now, out.why);
+  knowledge.calendar.remove(trial.id);
   return out;
 }
 

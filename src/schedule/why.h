@@ -39,6 +39,18 @@ struct Why {
   std::vector<Change> changes;
 };
 
+/// What would become of a job that is not submitted yet.
+struct Foreseen {
+  Time start = 0;  // 0 = not known: as things are it would not start
+  std::string nodes;
+  std::uint32_t cpus = 0;
+  std::string partition;
+  Why why;  // reason "None": it would start at once
+};
+
+/// `trial` is in no queue; those behind where it would stand are not in its way.
+Foreseen foresee(job::State& state, Knowledge& knowledge, const job::Job& trial, Time now);
+
 /// Of a pending job.
 Why why(job::State& state, Knowledge& knowledge, const job::Job& job, Time now);
 

@@ -65,6 +65,34 @@ TEST(Why, ItsOwnPlanIsNotInItsWay) {
   EXPECT_EQ(c.at(waits).planned_start, kStart + 3600) << "it keeps its place";
 }
 
+TEST(Foresee, SaysWhenAndWhereWithoutAnyTrace) {
+  Controller c;
+  Scheduler scheduler;
+  c.submit("-w gpu1 --exclusive -t 60");
+  const JobId waits = c.submit("-w gpu1 --exclusive -t 30");
+  scheduler.run(c.state, c.now);
+  const auto foreseen = [&](const std::string& words) {
+    return scheduler.foresee(c.state, c.trial(words), c.now);
+  };
+  const Foreseen now = foreseen("-w gpu2 --gpus=1 --mem=1G -n1 -t 60");
+  EXPECT_EQ(now.start, kStart);
+  EXPECT_EQ(now.nodes, "gpu2");
+  EXPECT_EQ(now.why.reason, "None");
+  // Behind the one that waits for the same node.
+  const Foreseen later = foreseen("-w gpu1 --gpus=1 --mem=1G -n1 -t 60");
+  EXPECT_EQ(later.start, kStart + 3600 + 1800);
+  EXPECT_EQ(later.why.reason, "Resources");
+  EXPECT_EQ(later.why.position, 2U);
+  EXPECT_EQ(later.why.waiting, 2U);
+  EXPECT_NE(options(later.why).find("no --nodelist on "), std::string::npos);
+  const Foreseen begins = foreseen("-w gpu2 -n1 --mem=1G -t 60 --begin=now+7200");
+  EXPECT_EQ(begins.start, kStart + 7200);
+  EXPECT_EQ(begins.why.reason, "BeginTime");
+  EXPECT_EQ(c.state.queue().size(), 1U);
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.at(waits).planned_start, kStart + 3600) << "it keeps its place";
+}
+
 TEST(Why, ToldOutsideTheQueueToo) {
   Controller c;
   Scheduler scheduler;
