@@ -29,6 +29,13 @@ std::string switch_wait_words(const cluster::Cluster& cluster, const request::Re
                      request.switches->count == 1 ? "one" : "so few");
 }
 
+std::vector<Message> network_warnings(const cluster::Cluster& cluster,
+                                      const request::Request& request) {
+  if (!request.contiguous || cluster.topology.flat()) return {};
+  return {{Severity::warning,
+           "--contiguous is for flat networks: here the switches say which nodes are near"}};
+}
+
 std::string network_hint(const cluster::Cluster& cluster, const request::Request& request) {
   const Topology& network = cluster.topology;
   if (network.flat()) return {};
@@ -38,9 +45,10 @@ std::string network_hint(const cluster::Cluster& cluster, const request::Request
                        *request.segment, blocks);
   }
   if (network.kind == cluster::NetworkKind::block) {
-    return fmt::format("a job of up to {} nodes stays within one block; --segment=n lets it be in "
-                       "several, n nodes in each",
-                       network.block_sizes.front());
+    return fmt::format(
+        "a job of up to {} nodes stays within one block; --segment=n lets it be in "
+        "several, n nodes in each",
+        network.block_sizes.front());
   }
   return "its nodes must hang on one tree of switches (scontrol show topology)";
 }

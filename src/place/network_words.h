@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "base/result.h"
 #include "cluster/usage.h"
 #include "request/request.h"
 
@@ -14,6 +16,10 @@ std::string leaf_words(const cluster::Cluster& cluster, const cluster::Allocatio
 /// Why a job that fits on more switches than it asks for does not start at once.
 std::string switch_wait_words(const cluster::Cluster& cluster, const request::Request& request,
                               const cluster::Allocation& allocation);
+
+/// What the network makes of an option that asks for neighbours by number.
+std::vector<Message> network_warnings(const cluster::Cluster& cluster,
+                                      const request::Request& request);
 
 /// Why blocks or segments may keep a job from ever running; "" where they do not matter.
 std::string network_hint(const cluster::Cluster& cluster, const request::Request& request);

@@ -101,6 +101,9 @@ Prepared::Prepared(const Cluster& cluster, const Request& request, bool equal_we
     return;
   }
   counts_ = std::move(*counts);
+  for (Message& warning : network_warnings(cluster, request)) {
+    counts_.warnings.push_back(std::move(warning));
+  }
   auto names = check_names(cluster, request, counts_);
   if (!names) {
     error_ = std::move(names.error());
