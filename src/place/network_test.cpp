@@ -94,14 +94,14 @@ TEST(NetworkPlacement, KeepsGpusWholeToo) {
 
 TEST(NetworkPlacement, NodesThatAreNamedAndWeighed) {
   NetworkPlacement p(tree({3, 4, 4, 2}));
-  EXPECT_EQ(p.place("-N2 -w n5"), "n[4-5]: one switch (leaf2)");
+  EXPECT_EQ(p.place("-N2 -w n5"), "n[5-6]: one switch (leaf2)");
   EXPECT_EQ(p.place("-N2 -w n1,n13"), "n[1,13]: 2 switches (leaf[1,4])");
-  EXPECT_EQ(p.place("-N4 -w n1,n4"), "n[1-2,4-5]: 2 switches (leaf[1-2])");
+  EXPECT_EQ(p.place("-N4 -w n1,n4"), "n[1-4]: 2 switches (leaf[1-2])");
   EXPECT_EQ(p.place("-N2 -x n13"), "n[1-2]: one switch (leaf1)");
   for (cluster::NodeIndex i : {11U, 12U}) p.cluster().nodes[i].weight = 9;
   EXPECT_EQ(p.place("-N2"), "n[1-2]: one switch (leaf1)");  // light nodes before near ones
-  EXPECT_EQ(p.place("-N12"), "n[1-11,13]: 4 switches (leaf[1-4])");
-  EXPECT_EQ(p.place("-N2 -w n13"), "n[12-13]: one switch (leaf4)");
+  EXPECT_EQ(p.place("-N12"), "n[1-12]: 4 switches (leaf[1-4])");
+  EXPECT_EQ(p.place("-N2 -w n13"), "n[8,13]: 2 switches (leaf[3-4])");
 }
 
 TEST(NetworkPlacement, SwitchesThatAreNotConnected) {
@@ -151,7 +151,7 @@ TEST(NetworkPlacement, BlocksStayTogether) {
   p.take("-w n9 --exclusive");
   EXPECT_EQ(p.place("-N3 --exclusive"), "n[2-4]: one block (b1)");  // what was begun is filled
   EXPECT_EQ(p.place("-N8 --exclusive").substr(0, 6), "later:");     // no pair of blocks is free
-  EXPECT_EQ(p.place("-N9 --exclusive"), "n[2-3,5-8,13-16]: 3 blocks (b[1-2,4])");
+  EXPECT_EQ(p.place("-N9 --exclusive"), "n[2,5-8,13-16]: 3 blocks (b[1-2,4])");
   p.take("-w n5 --exclusive");
   p.take("-w n13 --exclusive");
   EXPECT_EQ(p.place("-N4 --exclusive").substr(0, 6), "later:");  // 12 nodes are free, no block
