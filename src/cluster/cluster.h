@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bits.h"
+#include "cluster/topology.h"
 
 namespace berth::cluster {
 
@@ -143,6 +144,7 @@ struct Cluster {
   std::vector<Node> nodes;  // natural order of names
   std::vector<Partition> partitions;
   Settings settings;
+  Topology topology;  // by node index: made after index_nodes()
 
   [[nodiscard]] const Partition* find_partition(std::string_view name) const;
   [[nodiscard]] const Partition* default_partition() const;

@@ -7,6 +7,7 @@
 #include "command/json_text.h"
 #include "command/scontrol_licenses.h"
 #include "command/scontrol_session.h"
+#include "command/scontrol_topology.h"
 #include "command/squeue_json.h"
 #include "text/hostlist.h"
 #include "wire/job_names.h"
@@ -277,6 +278,8 @@ int show_json(Session& session, JsonKind kind, const std::optional<std::string>&
       return partitions(session, value);
     case JsonKind::licenses:
       return licenses(session, value);
+    case JsonKind::topology:
+      return show_topology(session, value);
   }
   return 1;
 }

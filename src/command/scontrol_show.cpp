@@ -9,6 +9,7 @@
 #include "command/scontrol_licenses.h"
 #include "command/scontrol_node_text.h"
 #include "command/scontrol_session.h"
+#include "command/scontrol_topology.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 #include "wire/job_names.h"
@@ -148,13 +149,6 @@ int show_licenses(Session& session, const Value& value) {
   return 0;
 }
 
-int show_topology(Session& session, const Value&) {
-  const Result<wire::Pong> alive = session.ask<wire::Pong>(wire::Ping{});
-  if (!alive) return session.complain("slurm_load_topo error", alive.error());
-  session.out += "No topology information available\n";
-  return 0;
-}
-
 int show_reservations(Session& session, const Value& value) {
   if (value) return session.complain(fmt::format("Reservation {} not found", *value));
   const Result<wire::Pong> alive = session.ask<wire::Pong>(wire::Ping{});
@@ -209,7 +203,7 @@ constexpr std::array kEntities = {
     Entity{"hostlist", 5, show_host_form<HostListForm::list>},
     Entity{"hostlistsorted", 9, show_host_form<HostListForm::sorted>},
     Entity{"licenses", 2, show_licenses, JsonKind::licenses},
-    Entity{"topology", 1, show_topology},
+    Entity{"topology", 1, show_topology, JsonKind::topology},
     Entity{"daemons", 2, show_daemons},
     Entity{"reservations", 1, show_reservations},
     Entity{"reservationname", 11, show_reservations},

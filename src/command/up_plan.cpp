@@ -60,7 +60,8 @@ Result<UpPlan> plan_copy(const std::string& directory) {
   plan.copied_from = (folder / "slurm.conf").string();
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
-    if (!name.ends_with(".conf") || !at->is_regular_file(failed)) continue;
+    const bool conf = name.ends_with(".conf") || name == "topology.yaml";
+    if (!conf || !at->is_regular_file(failed)) continue;
     auto text = read_file(at->path().string(), kMostBytes);
     if (!text) return pass(std::move(text.error()));
     plan.files[name] = std::move(*text);
@@ -138,7 +139,7 @@ Result<void> put_conf(const ClusterHome& home, UpPlan& plan) {
     }
     // What an earlier start copied must not be mixed with what this one writes.
     std::error_code failed;
-    for (const char* name : {"gres.conf", "cgroup.conf"}) {
+    for (const char* name : {"gres.conf", "cgroup.conf", "topology.conf", "topology.yaml"}) {
       if (!plan.files.contains(name)) fs::remove(fs::path(home.state) / name, failed);
     }
   }

@@ -1,4 +1,4 @@
-// Reading the three files with one list of complaints.
+// Reading the files with one list of complaints.
 #include "conf/config.h"
 
 namespace berth::conf {
@@ -10,6 +10,12 @@ Result<Config> read_config(const FileSource& source) {
   const std::string cluster = out.slurm.cluster_name ? out.slurm.cluster_name->value : "";
   out.gres = read_gres_conf(source, cluster, complaints);
   out.cgroup = read_cgroup_conf(source, cluster, complaints);
+  const Maybe<std::string>& plugin = out.slurm.topology_plugin;
+  const NetworkPlugin network = !plugin || plugin->value == "topology/flat" ? NetworkPlugin::flat
+                                : plugin->value == "topology/tree"          ? NetworkPlugin::tree
+                                                                            : NetworkPlugin::block;
+  out.topology = read_topology(source, network, plugin ? plugin->at : Location{out.slurm.file, 0},
+                               cluster, complaints);
   if (complaints.failed()) return std::unexpected(complaints.as_error());
   out.warnings = complaints.warnings();
   out.unused = complaints.unused_keys();

@@ -48,11 +48,11 @@ constexpr auto kSlurm = std::to_array<Key>({
     plan("TaskPluginParam", "tasks are bound to CPUs as without it"),
     plan("JobSubmitPlugins", "what the plugins change in a request is not seen"),
     plan("CliFilterPlugins", "what the plugins change in a request is not seen"),
-    plan("TopologyPlugin", "nodes are chosen without regard to the network"),
+    used("TopologyPlugin"),
     typed("SlurmdParameters",
           "sockets are taken as NodeName lines give them (no l3cache_as_socket, "
           "numa_node_as_socket)"),
-    {"TopologyParam"},
+    used("TopologyParam"),
     used("SlurmctldHost"),
     used("SlurmctldPort"),
     used("SlurmdPort"),
@@ -306,7 +306,7 @@ constexpr auto kNode = std::to_array<Key>({
     used("CpuSpecList"),
     plan("CpuBind", "tasks are bound to CPUs as without it"),
     plan("RestrictedCoresPerGPU", "no cores are kept for GPU jobs"),
-    plan("Topology", "nodes are chosen without regard to the network"),
+    plan("Topology", "where a node is in the network is what topology.conf says"),
     used("NodeHostname"),
     used("NodeAddr"),
     {"BcastAddr"},
@@ -344,7 +344,7 @@ constexpr auto kPartition = std::to_array<Key>({
     plan("CpuBind", "tasks are bound to CPUs as without it"),
     plan("ExclusiveUser", "nodes are planned as open to all users"),
     plan("ExclusiveTopo", "nodes are planned as open to all jobs"),
-    plan("Topology", "nodes are chosen without regard to the network"),
+    plan("Topology", "the network of the cluster is used"),
     typed("RootOnly", kAtSubmission),
     typed("AllowGroups", kAtSubmission),
     typed("AllowAccounts", kAtSubmission),
@@ -406,19 +406,20 @@ constexpr auto kCgroup = std::to_array<Key>({
     {"MinKmemSpace"},           {"TaskAffinity"},
 });
 
+constexpr auto kTopology = std::to_array<Key>({
+    used("SwitchName"),
+    used("Switches"),
+    used("Nodes"),
+    used("LinkSpeed"),
+    used("BlockName"),
+    used("BlockSizes"),
+});
+
 /// True when a value of a key that is not planned for asks for nothing special.
 bool harmless(const Key& key, std::string_view value) {
   if (key.name == "SlurmdParameters") return value.find("_as_socket") == std::string_view::npos;
-  constexpr std::array<std::string_view, 10> kNothing = {"",
-                                                         "all",
-                                                         "none",
-                                                         "no",
-                                                         "false",
-                                                         "off",
-                                                         "0",
-                                                         "topology/flat",
-                                                         "topology/default",
-                                                         "topology/none"};
+  constexpr std::array<std::string_view, 7> kNothing = {"",      "all", "none", "no",
+                                                        "false", "off", "0"};
   return std::ranges::any_of(
       kNothing, [&](std::string_view word) { return text::equal_ignoring_case(word, value); });
 }
@@ -445,6 +446,9 @@ std::span<const Key> gres_keys() {
 }
 std::span<const Key> cgroup_keys() {
   return kCgroup;
+}
+std::span<const Key> topology_keys() {
+  return kTopology;
 }
 
 const Key* find_key(std::span<const Key> keys, std::string_view name) {

@@ -31,6 +31,7 @@ std::span<const Key> down_node_keys();
 std::span<const Key> node_set_keys();
 std::span<const Key> gres_keys();
 std::span<const Key> cgroup_keys();
+std::span<const Key> topology_keys();
 
 /// The key of that name (case does not matter), or nullptr.
 const Key* find_key(std::span<const Key> keys, std::string_view name);

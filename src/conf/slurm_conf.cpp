@@ -112,6 +112,43 @@ class SlurmReader {
       put(out_.enforce_part_limits, one_of(pair, kEnforce, complaints_));
     }
     if (is(pair, "GresTypes")) out_.gres_types = word_list(pair);
+    if (is(pair, "TopologyPlugin")) topology_plugin(pair);
+    if (is(pair, "TopologyParam")) topology_parameters(pair);
+  }
+
+  void topology_plugin(const Pair& pair) {
+    constexpr std::array<std::string_view, 7> kPlugins = {
+        "topology/flat", "topology/tree", "topology/block",  "topology/default",
+        "topology/none", "topology/ring", "topology/torus3d"};
+    auto plugin = one_of(pair, kPlugins, complaints_);
+    if (!plugin) return;
+    if (plugin->value == "topology/default" || plugin->value == "topology/none") {
+      plugin->value = "topology/flat";
+    }
+    if (plugin->value == "topology/ring" || plugin->value == "topology/torus3d") {
+      complaints_.error(pair.at, fmt::format("TopologyPlugin={} is not supported by berth; allowed "
+                                             "are topology/flat, topology/tree, topology/block",
+                                             plugin->value));
+    }
+    out_.topology_plugin = std::move(plugin);
+  }
+
+  void topology_parameters(const Pair& pair) {
+    constexpr std::array<std::string_view, 6> kParameters = {"Dragonfly",        "RoutePart",
+                                                             "RouteTree",        "TopoOptional",
+                                                             "SwitchAsNodeRank", "BlockAsNodeRank"};
+    auto given = some_of(pair, kParameters, complaints_);
+    if (!given) return;
+    for (const std::string& word : given->value) {
+      if (word.starts_with("Route")) complaints_.unused(pair.at, "TopologyParam=" + word);
+      if (word == "Dragonfly" || word.ends_with("AsNodeRank")) {
+        complaints_.warn(
+            pair.at, fmt::format("TopologyParam={} is not planned for: {}", word,
+                                 word == "Dragonfly" ? "nodes are chosen as in any tree"
+                                                     : "tasks are numbered in the order of nodes"));
+      }
+    }
+    out_.topology_parameters = std::move(given);
   }
 
   void cluster_name(const Pair& pair) {

@@ -98,6 +98,8 @@ struct SlurmConf {
   Maybe<std::string> mpi_default;
   Maybe<std::string> enforce_part_limits;  // NO, ANY, ALL
   Maybe<std::vector<std::string>> gres_types;
+  Maybe<std::string> topology_plugin;  // topology/flat, topology/tree, topology/block
+  Maybe<std::vector<std::string>> topology_parameters;
   DaemonKeys daemon;
   std::map<std::string, std::string> given;  // global keys in lower case, values as written
   std::vector<NodeLine> nodes;

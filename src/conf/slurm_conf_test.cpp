@@ -215,7 +215,7 @@ TEST(SlurmConf, Warns) {
       "MaxArraySize=10\nmaxarraysize=20\n"
       "NodeName=n1 BcastAddr=1.2.3.4 Weight=1 Weight=2\n"
       "NodeName=n2 BcastAddr=1.2.3.5\n"
-      "TopologyPlugin=topology/tree\n"
+      "TopologyParam=Dragonfly\n"
       "MCSPlugin=mcs/none\n"
       "PartitionName=p Nodes=n1\nPartitionName=p Nodes=n2 AllowAccounts=physics AllowQos=ALL\n"
       "DefMemPerCPU=1 DefMemPerNode=2\n");
@@ -224,8 +224,8 @@ TEST(SlurmConf, Warns) {
       got.warnings,
       ElementsAre("slurm.conf:6: maxarraysize was given before, in slurm.conf:5; this one counts",
                   "slurm.conf:7: Weight is given twice on this line; the last one, 2, counts",
-                  "slurm.conf:9: TopologyPlugin=topology/tree is not planned for: nodes are chosen "
-                  "without regard to the network",
+                  "slurm.conf:9: TopologyParam=Dragonfly is not planned for: nodes are chosen as "
+                  "in any tree",
                   "slurm.conf:12: AllowAccounts=physics is not planned for: who may use the "
                   "partition is checked at submission",
                   "slurm.conf:12: partition p is described twice; this line counts, not "

@@ -354,6 +354,18 @@ void put_limits(Values& v, const Setup& setup) {
   v["JobDefaults"] = or_none(std::move(defaults));
 }
 
+std::string network_plugin(const cluster::Topology& network) {
+  switch (network.kind) {
+    case cluster::NetworkKind::tree:
+      return "topology/tree";
+    case cluster::NetworkKind::block:
+      return "topology/block";
+    case cluster::NetworkKind::flat:
+      break;
+  }
+  return "topology/flat";
+}
+
 void put_plugins(Values& v, const Setup& setup) {
   const conf::DaemonKeys& keys = setup.keys();
   const conf::SlurmConf& conf = setup.config.slurm;
@@ -373,6 +385,9 @@ void put_plugins(Values& v, const Setup& setup) {
   v["SelectTypeParameters"] = conf.select_parameters
                                   ? upper(list_or(conf.select_parameters->value, kNone))
                                   : "CR_CORE_MEMORY";
+  v["TopologyPlugin"] = network_plugin(setup.cluster.topology);
+  v["TopologyParam"] =
+      conf.topology_parameters ? list_or(conf.topology_parameters->value, kNone) : kNone;
   v["TaskPlugin"] =
       conf.task_plugins ? list_or(conf.task_plugins->value, kNone) : std::string("task/affinity");
   v["EnforcePartLimits"] = conf.enforce_part_limits ? upper(conf.enforce_part_limits->value) : "NO";
@@ -447,6 +462,7 @@ wire::ConfigReply config_reply(const Setup& setup, const std::string& host, User
   wire::ConfigReply reply;
   reply.set_conf_path(setup.conf_path);
   reply.set_controller_host(host);
+  put_network(reply, setup.cluster);
   const auto add = [&](std::string_view name, std::string value) {
     wire::Variable& setting = *reply.add_settings();
     setting.set_name(std::string(name));

@@ -9,6 +9,9 @@
 
 namespace berth::controller {
 
+/// The switches or blocks; nothing where the network is flat.
+void put_network(wire::ConfigReply& reply, const cluster::Cluster& cluster);
+
 wire::ConfigReply config_reply(const Setup& setup, const std::string& host, Users& users,
                                job::Time started);
 

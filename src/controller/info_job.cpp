@@ -151,7 +151,7 @@ void put_times(wire::JobInfo& out, const job::Job& job, const cluster::Partition
 }
 
 void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
-                 const cluster::Partition* partition) {
+                 const cluster::Partition* partition, std::uint32_t max_switch_wait) {
   const request::Request& request = job.what->request;
   out.set_cpus_per_task(size.cpus_per_task);
   out.set_min_cpus_node(size.min_cpus_node);
@@ -183,8 +183,13 @@ void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
     out.set_max_nodes(std::min(request.nodes->max, request.ntasks.value_or(request.nodes->max)));
   }
   out.set_core_spec(number_of(job.what->text(Opt::core_spec)));
-  out.set_segment_size(number_of(job.what->text(Opt::segment)));
-  out.set_switches(number_of(text::split(job.what->text(Opt::switches), '@').front()));
+  out.set_segment_size(request.segment.value_or(0));
+  if (request.switches) {
+    const std::uint64_t most = max_switch_wait;
+    out.set_switches(request.switches->count);
+    out.set_switch_wait(
+        static_cast<std::uint32_t>(std::min(request.switches->wait_seconds.value_or(most), most)));
+  }
   out.set_batch_features(std::string(job.what->text(Opt::batch)));
 
   if (request.cpus_per_gpu)
@@ -287,7 +292,7 @@ wire::JobInfo job_info(const InfoSite& site, const job::Job& job, job::Time /*no
   put_state(out, job);
   out.set_partition(job.partition);
   put_times(out, job, partition);
-  put_request(out, job, size, partition);
+  put_request(out, job, size, partition, site.max_switch_wait);
   put_size(out, site, job, size, partition);
   out.set_sched_nodes(job.base == job::Base::pending ? job.planned_nodes : "");
   put_program(out, job, out.user());

@@ -15,6 +15,7 @@ struct InfoSite {
   const cluster::Cluster& cluster;
   const TrackedTres& tracked;
   Users& users;
+  std::uint32_t max_switch_wait = job::Policy{}.max_switch_wait;  // SchedulerParameters
 };
 
 /// With detail (allocation by node).

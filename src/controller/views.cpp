@@ -75,7 +75,8 @@ void renew_priorities(const std::map<job::JobId, job::Job>& jobs, const Picture&
 
 void Engine::publish_jobs() {
   const job::Time now = std::time(nullptr);
-  const InfoSite site{state_->cluster(), setup_.keys().accounting_tres, users_};
+  const InfoSite site{state_->cluster(), setup_.keys().accounting_tres, users_,
+                      setup_.policy.max_switch_wait};
   const bool all = std::exchange(all_jobs_changed_, false);
   const std::uint64_t round = state_->priority_round();
   const bool priorities = std::exchange(published_round_, round) != round;

@@ -12,9 +12,11 @@
 #include "explain/words.h"
 #include "lint/launch.h"
 #include "place/environment.h"
+#include "place/network_words.h"
 #include "place/step_het.h"
 #include "request/multi_prog.h"
 #include "script/script.h"
+#include "text/hostlist.h"
 #include "text/words.h"
 
 namespace berth::explain {
@@ -132,6 +134,7 @@ class Explainer {
     }
     out_.assumes_idle = job_.assumes_idle;
     for (std::size_t i = 0; i < job_.facts.size(); ++i) {
+      note_switches(job_.facts[i].allocation);
       for (JobNode& node : job_nodes(*input_.cluster, job_.facts[i], i)) {
         out_.nodes.push_back(std::move(node));
       }
@@ -140,14 +143,23 @@ class Explainer {
     out_.array_most = array_most(components_.front());
   }
 
+  /// "n[1-4]: one switch (leaf1)".
+  void note_switches(const cluster::Allocation& allocation) {
+    const std::string words = place::leaf_words(*input_.cluster, allocation);
+    if (words.empty()) return;
+    std::vector<std::string> names;
+    for (const cluster::NodeShare& share : allocation.nodes) {
+      names.push_back(input_.cluster->nodes[share.node].name);
+    }
+    out_.notes.push_back(fmt::format("{}: {}", text::compress_hostlist(names), words));
+  }
+
   /// Options that would change the plan on a running cluster, by things a description of it lacks.
   void note_unplanned() {
     using request::Opt;
     static constexpr std::pair<Opt, std::string_view> kUnplanned[] = {
         {Opt::reservation, "--reservation: which nodes it holds is known to the controller only"},
         {Opt::licenses, "--licenses: whether they are free is known to the controller only"},
-        {Opt::switches, "--switches: the plan knows no network topology"},
-        {Opt::segment, "--segment: the plan knows no network topology"},
         {Opt::batch, "--batch: the script is shown on the first node, whatever its features"},
         {Opt::core_spec, "--core-spec: no cores are set aside in this plan"},
         {Opt::thread_spec, "--thread-spec: no threads are set aside in this plan"},
@@ -157,6 +169,19 @@ class Explainer {
       const bool given = std::ranges::any_of(
           components_, [&](const request::Request& r) { return r.given.has(opt); });
       if (given) out_.notes.push_back(fmt::format("not planned for: {}", text));
+    }
+    if (!input_.cluster->topology.flat()) return;
+    for (const request::Request& request : components_) {
+      if (request.switches) note_no_network("--switches");
+      if (request.segment) note_no_network("--segment");
+    }
+  }
+
+  void note_no_network(std::string_view option) {
+    std::string note =
+        fmt::format("not planned for: {}: the plan knows no network topology", option);
+    if (std::ranges::find(out_.notes, note) == out_.notes.end()) {
+      out_.notes.push_back(std::move(note));
     }
   }
 

@@ -126,6 +126,9 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
     return pass(job_error(JobFault::not_pending));  // what it runs on cannot be changed
   }
   const bool other_limit = what->request.time_limit != job.what->request.time_limit;
+  if (what->text(request::Opt::switches) != job.what->text(request::Opt::switches)) {
+    job.switch_wait_since = 0;
+  }
   job.overrides = std::move(all);
   job.what = what;
   if (job.pending()) {

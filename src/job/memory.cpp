@@ -2,6 +2,7 @@
 #include "job/first_pass.h"
 #include "job/launch.h"
 #include "job/record.h"
+#include "job/switches.h"
 #include "wire/step_ids.h"
 
 #include <fmt/format.h>
@@ -188,6 +189,8 @@ void State::Memory::arm(const Job& job) {
     if (job.reason == "BeginTime" && !job.held && !keys.contains(job.id)) at(job.begin_time);
     at(job.deadline);
     at(after_due(job));
+    const auto patience_ends = job.switch_wait_since > 0 ? any_switches_from(job, policy) : Time{0};
+    if (job.last_evaluation < *patience_ends) at(*patience_ends);
     if (job.reason == "PartitionConfig" && job.last_evaluation < job.submit_time + kFirstPass) {
       at(job.submit_time + kFirstPass);
     }

@@ -92,6 +92,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_end_cause(job.end_cause);
   out.set_accrue_since(job.accrue_since);
   out.set_accrued(job.accrued);
+  out.set_switch_wait_since(job.switch_wait_since);
   job.waits.store(out);
   return out;
 }
@@ -158,6 +159,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.end_cause = record.end_cause();
   job.accrue_since = record.accrue_since();
   job.accrued = record.accrued();
+  job.switch_wait_since = record.switch_wait_since();
   job.waits = WaitLog::from(record);
   return job;
 }

@@ -126,6 +126,7 @@ bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backf
     ++m.backfilled.jobs;
     if (job->het) m.backfilled.components += parts.size();
   }
+  for (Job* part : parts) part->switch_wait_since = 0;
   if (job->is_array_rest()) {
     const auto task = static_cast<std::uint32_t>(job->array->rest.next());
     Job& element = m.split(*job, task);

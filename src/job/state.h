@@ -210,6 +210,8 @@ class State {
   /// Why it waits. Tells the owner when the word changed.
   void set_reason(JobId id, std::string_view reason, std::string text, Time now);
   void set_planned(JobId id, Time start, std::string nodes);
+  /// It could start now, but on more switches than it asks for: from now on its patience counts.
+  void wait_for_switches(JobId id, Time now);
   /// Nodes that jobs which wait are going to start on (sinfo: PLANNED).
   void set_planned_nodes(const std::set<cluster::NodeIndex>& nodes);
   /// CompleteWait: while a job is completing, and not for too long already, none is started.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "job/memory.h"
+#include "place/network_words.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/words.h"
@@ -317,6 +318,9 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   for (const auto& part : *parts) {
     if (const auto counts = request::derive_counts(part->request)) {
       out.warnings.insert(out.warnings.end(), counts->warnings.begin(), counts->warnings.end());
+    }
+    for (Message& warning : place::network_warnings(m.cluster, part->request)) {
+      out.warnings.push_back(std::move(warning));
     }
   }
   if (ask.test_only()) {

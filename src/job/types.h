@@ -220,6 +220,7 @@ struct Job {
   Time deadline = 0;
   Time planned_start = 0;     // the scheduler's guess; 0 = none
   std::string planned_nodes;  // host list
+  Time switch_wait_since = 0;  // it could have started on more switches than it asks for; 0 = no
   Time last_evaluation = 0;
   bool backfilled = false;
 
@@ -362,6 +363,7 @@ struct Policy {
   std::map<std::string, std::uint64_t> licenses;  // Licenses=
   std::map<std::string, PartitionPolicy> partitions;
   PriorityPolicy priority;
+  std::uint32_t max_switch_wait = 300;  // seconds a job waits for few switches at most
   bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
 };

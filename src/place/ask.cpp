@@ -193,7 +193,11 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   using request::Exclusive;
   ask.alone = request.exclusive == Exclusive::user || request.exclusive == Exclusive::mcs;
   ask.exclusive = (request.exclusive != Exclusive::no && !ask.alone) || partition.exclusive_nodes;
-  ask.contiguous = request.contiguous;
+  // Neighbours by number mean nothing in a network that says itself who is near.
+  ask.contiguous = request.contiguous && cluster.topology.flat();
+  ask.asks_network = request.switches || request.segment;
+  ask.segment = request.segment.value_or(0);
+  ask.spread_segments = request.spread_segments;
   ask.spread = request.spread_job;
   ask.enforce_binding = request.gres_flags.enforce_binding ||
                         (settings.enforce_binding_gres && !request.gres_flags.disable_binding);

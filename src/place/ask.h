@@ -60,6 +60,10 @@ struct Ask {
   bool contiguous = false;
   bool spread = false;
   bool least_loaded = false;  // LLN: the emptiest nodes first
+  bool asks_network = false;  // --switches or --segment
+  bool any_network = false;   // wherever its nodes are: they are part of a choice made by others
+  std::uint32_t segment = 0;  // --segment: so many nodes at a time within one block; 0 = not asked
+  bool spread_segments = false;  // each in a block of its own
   bool enforce_binding = false;
   bool block_cores = false;  // -m *:block, plane
   std::optional<std::uint32_t> plane_size;

@@ -21,7 +21,7 @@ ListedNodes listed_nodes(const Trial& t) {
   if (t.request.command == Command::srun && t.request.ntasks && out.size() > *t.request.ntasks) {
     out.resize(*t.request.ntasks);
   }
-  if (t.request.contiguous && out.size() > 1) {
+  if (t.ask.contiguous && out.size() > 1) {
     const NodeIndex last = out.back();
     for (NodeIndex i = out.front() + 1; i < last; ++i) indices.insert(i);
     out.assign(indices.begin(), indices.end());
@@ -83,6 +83,7 @@ bool require_counted(const Trial& t, const UsageView& usage, bool pool_shares, F
     sub.nodes_range = false;
     sub.sizes.clear();
     sub.total_cpus = item.count;
+    sub.any_network = true;
     for (DeviceAsk& device : sub.devices) device.per_job = device.per_job > 0 ? 1 : 0;
     std::vector<NodeIndex> some;
     for (NodeIndex i : field.candidates) {
@@ -139,8 +140,9 @@ std::optional<cluster::Allocation> allocate(const Trial& t, const UsageView& usa
                                             bool pool_shares) {
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const SelectInput in{t.cluster,      usage,       t.ask,      field.candidates,
-                         field.required, pool_shares, t.near_only};
+    SelectInput in{t.cluster,      usage,       t.ask,      field.candidates,
+                   field.required, pool_shares, t.near_only};
+    in.max_leaves = t.max_leaves;
     const auto taken = select_nodes(in);
     if (!taken) return std::nullopt;
     cluster::Allocation allocation;
@@ -182,8 +184,8 @@ std::optional<cluster::Allocation> try_now(const Trial& t, const UsageView& usag
   if (t.request.prefer) {
     if (auto wish = parse_features(*t.request.prefer)) {
       wish->filter = FeatureExpr{FeatureExpr::Kind::all, {}, {t.features.filter, wish->filter}};
-      const Trial preferring{t.cluster, t.partition, t.request,  t.ask,
-                             *wish,     t.within,    t.near_only};
+      const Trial preferring{t.cluster, t.partition, t.request,   t.ask,
+                             *wish,     t.within,    t.near_only, t.max_leaves};
       if (auto allocation = try_features(preferring, usage, wish->filter, false)) return allocation;
     }
   }

@@ -97,8 +97,8 @@ void put_batch_task(Environment& env, const cluster::Cluster& cluster, const Job
   if (job.allocation.nodes.empty()) return;
   const cluster::NodeShare& share = job.allocation.nodes.front();
   const cluster::Node& node = cluster.nodes[share.node];
-  env["SLURMD_NODENAME"] = env["SLURM_TOPOLOGY_ADDR"] = env["HOSTNAME"] = node.name;
-  env["SLURM_TOPOLOGY_ADDR_PATTERN"] = "node";
+  env["SLURMD_NODENAME"] = env["HOSTNAME"] = node.name;
+  put_network_address(env, cluster, share.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(share.usable_cpus);
   env["SLURM_GTIDS"] = env["SLURM_PROCID"] = env["SLURM_LOCALID"] = env["SLURM_NODEID"] = "0";
   env["SLURM_STEP_ID"] = env["SLURM_STEPID"] = "-5";

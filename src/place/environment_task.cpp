@@ -85,8 +85,8 @@ void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan&
   env["SLURM_LOCALID"] = std::to_string(task.local_id);
   env["SLURM_NODEID"] = std::to_string(task.node_id);
   env["SLURM_GTIDS"] = fmt::format("{}", fmt::join(at.ranks, ","));
-  env["SLURMD_NODENAME"] = env["SLURM_TOPOLOGY_ADDR"] = node.name;
-  env["SLURM_TOPOLOGY_ADDR_PATTERN"] = "node";
+  env["SLURMD_NODENAME"] = node.name;
+  put_network_address(env, cluster, task.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
   put_or_drop(env, "BERTH_TASK_CPUS", task.bound ? task.cpus.hex() : "");
 }

@@ -22,6 +22,13 @@ std::uint64_t mps_percentage(const cluster::Node& node, const cluster::GresShare
 
 }  // namespace
 
+void put_network_address(Environment& env, const cluster::Cluster& cluster,
+                         cluster::NodeIndex node) {
+  const cluster::Topology& network = cluster.topology;
+  env["SLURM_TOPOLOGY_ADDR"] = network.address(node, cluster.nodes[node].name);
+  env["SLURM_TOPOLOGY_ADDR_PATTERN"] = network.address_pattern(node);
+}
+
 void put_job(Environment& env, const cluster::Cluster& cluster, const JobFacts& job) {
   std::vector<std::string> names;
   std::vector<std::uint32_t> cpus;

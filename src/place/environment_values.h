@@ -9,6 +9,9 @@ namespace berth::place {
 
 /// Identity, nodes and CPUs of the job.
 void put_job(Environment& env, const cluster::Cluster& cluster, const JobFacts& job);
+/// Where a node is in the network: SLURM_TOPOLOGY_ADDR and its pattern.
+void put_network_address(Environment& env, const cluster::Cluster& cluster,
+                         cluster::NodeIndex node);
 /// SLURM_MEM_PER_NODE, _CPU or _GPU; nothing for "all memory" or none.
 void put_memory(Environment& env, const std::optional<request::Memory>& memory);
 /// What makes mpirun start its daemons with srun --external-launcher.

@@ -1,4 +1,5 @@
-// One placement on a cluster of 10,000 nodes with 8 GPUs each: empty, half used, fragmented.
+// One placement on a cluster of 10,000 nodes with 8 GPUs each: empty, half used, fragmented; on a
+// flat network and on a tree of switches.
 // `bench/place` runs it and prints medians.
 #include <benchmark/benchmark.h>
 
@@ -39,6 +40,23 @@ std::vector<request::Request> shapes() {
   };
 }
 
+/// 20 nodes on a leaf switch, 20 leaves on a switch, all of these on one.
+cluster::Cluster with_switches(cluster::Cluster c) {
+  constexpr std::uint32_t kEach = 20;
+  cluster::Topology& network = c.topology;
+  network.kind = cluster::NetworkKind::tree;
+  const auto leaves = static_cast<std::uint32_t>(c.nodes.size()) / kEach;
+  const std::uint32_t above = leaves / kEach;
+  network.units.resize(leaves + above + 1);
+  for (std::uint32_t i = 0; i + 1 < network.units.size(); ++i) {
+    network.units[i].parent = i < leaves ? leaves + i / kEach : leaves + above;
+    network.units[*network.units[i].parent].children.push_back(i);
+  }
+  for (std::uint32_t i = 0; i < c.nodes.size(); ++i) network.units[i / kEach].nodes.push_back(i);
+  network.finish(c.nodes.size());
+  return c;
+}
+
 enum Scenario { kEmpty, kHalfUsed, kFragmented };
 
 /// Fills the cluster by placing jobs, as a controller would.
@@ -77,8 +95,7 @@ void fill(const cluster::Cluster& c, cluster::Usage& usage, Scenario scenario) {
   }
 }
 
-void place_one(benchmark::State& state) {
-  static const cluster::Cluster c = testing::large_cluster(kNodes);
+void place_in(benchmark::State& state, const cluster::Cluster& c) {
   cluster::Usage usage(c);
   fill(c, usage, static_cast<Scenario>(state.range(0)));
   const std::vector<request::Request> all = shapes();
@@ -92,7 +109,19 @@ void place_one(benchmark::State& state) {
   state.counters["placed"] = placed ? 1 : 0;
   state.counters["states"] = usage.state_count();
 }
+void place_one(benchmark::State& state) {
+  static const cluster::Cluster c = testing::large_cluster(kNodes);
+  place_in(state, c);
+}
+void place_near(benchmark::State& state) {
+  static const cluster::Cluster c = with_switches(testing::large_cluster(kNodes));
+  place_in(state, c);
+}
 BENCHMARK(place_one)
+    ->ArgNames({"scenario", "shape"})
+    ->ArgsProduct({{kEmpty, kHalfUsed, kFragmented}, benchmark::CreateDenseRange(0, 7, 1)})
+    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(place_near)
     ->ArgNames({"scenario", "shape"})
     ->ArgsProduct({{kEmpty, kHalfUsed, kFragmented}, benchmark::CreateDenseRange(0, 7, 1)})
     ->Unit(benchmark::kMicrosecond);

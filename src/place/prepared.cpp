@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "place/attempt.h"
+#include "place/network.h"
+#include "place/network_words.h"
 #include "place/refusal.h"
 
 namespace berth::place {
@@ -99,12 +101,22 @@ Prepared::Prepared(const Cluster& cluster, const Request& request, bool equal_we
     return;
   }
   counts_ = std::move(*counts);
+  for (Message& warning : network_warnings(cluster, request)) {
+    counts_.warnings.push_back(std::move(warning));
+  }
   auto names = check_names(cluster, request, counts_);
   if (!names) {
     error_ = std::move(names.error());
     return;
   }
   features_ = std::move(names->features);
+  if (request.exclusive == request::Exclusive::topo && !cluster.topology.flat()) {
+    error_ = allocation_error(request.command, Code::unsupported,
+                              "--exclusive=topo is not supported where there are switches or "
+                              "blocks: --exclusive gives whole nodes, -N with the size of a block "
+                              "whole blocks");
+    return;
+  }
   for (const Partition* partition : names->partitions) {
     Part part;
     part.partition = partition;
@@ -148,7 +160,9 @@ void Prepared::find_floor(bool equal_weights) {
                        (*part.ask.tasks + *part.ask.per_node_tasks - 1) / *part.ask.per_node_tasks);
     }
     single_node_ = single_node_ && part.ask.max_nodes == 1U;
-    takes_the_first_ = takes_the_first_ && single_node_ && !part.ask.least_loaded;
+    const bool near = network_counts(*cluster_, part.ask);
+    asks_network_ = asks_network_ || near;
+    takes_the_first_ = takes_the_first_ && single_node_ && !part.ask.least_loaded && !near;
     min_nodes_ = first ? nodes : std::min(min_nodes_, nodes);
     if (first) {
       floor_ = floor;
@@ -179,6 +193,15 @@ bool Prepared::may_use(NodeIndex index) const {
   });
 }
 
+/// It would run somewhere, were all nodes equally near.
+bool Prepared::refused_by_network(const Trial& t, const Usage& usage) const {
+  if (!network_counts(*cluster_, t.ask)) return false;
+  Ask anywhere = t.ask;
+  anywhere.any_network = true;
+  const Trial free{t.cluster, t.partition, t.request, anywhere, t.features};
+  return try_features(free, UsageView(usage, true), features_.filter, true).has_value();
+}
+
 JobPlan Prepared::begin(const Part& part) const {
   JobPlan plan;
   plan.counts = counts_;
@@ -191,10 +214,11 @@ JobPlan Prepared::begin(const Part& part) const {
 
 std::optional<JobPlan> Prepared::now(const UsageView& usage,
                                      std::optional<std::span<const NodeIndex>> within,
-                                     bool near_only) const {
+                                     bool near_only, bool few_switches) const {
   for (const Part& part : parts_) {
     if (part.closed || !part.hold.empty()) continue;
-    const Trial t{*cluster_, *part.partition, *request_, part.ask, features_, within, near_only};
+    Trial t{*cluster_, *part.partition, *request_, part.ask, features_, within, near_only};
+    if (few_switches && request_->switches) t.max_leaves = request_->switches->count;
     if (auto allocation = try_now(t, usage)) {
       JobPlan plan = begin(part);
       plan.verdict = Verdict::now;
@@ -234,14 +258,30 @@ JobPlan Prepared::plan_in(const Part& part, const Usage& usage, Detail detail) c
     return plan;
   }
   if (hold.empty()) {
-    if (auto allocation = try_now(t, UsageView(usage, false))) {
+    const UsageView free(usage, false);
+    Trial few = t;
+    if (request.switches) few.max_leaves = request.switches->count;
+    if (auto allocation = try_now(few, free)) {
       plan.verdict = Verdict::now;
       plan.allocation = std::move(*allocation);
       return plan;
     }
+    if (few.max_leaves) {
+      if (auto allocation = try_now(t, free)) {
+        plan.verdict = Verdict::later;
+        plan.pending_reason = "Resources";
+        plan.reasons.nearest_miss = switch_wait_words(cluster, request, *allocation);
+        return plan;
+      }
+    }
   }
   if (!try_features(t, UsageView(usage, true), features_.filter, true)) {
-    refuse(plan, cluster, usage, partition, request, ask, features_);
+    if (refused_by_network(t, usage)) {
+      plan.error = allocation_error(request.command, Code::node_config_unavailable,
+                                    network_hint(cluster, request));
+    } else {
+      refuse(plan, cluster, usage, partition, request, ask, features_);
+    }
     return plan;
   }
   if (!hold.empty()) {

@@ -14,6 +14,8 @@
 
 namespace berth::place {
 
+struct Trial;
+
 class Prepared {
  public:
   /// Both must outlive it. Nodes may change their state meanwhile, nothing else of the cluster may.
@@ -24,14 +26,17 @@ class Prepared {
   /// The whole answer, with reasons.
   [[nodiscard]] JobPlan plan(const cluster::Usage& usage, Detail detail) const;
   /// Where it starts with what is free in this view; of these nodes (ascending) where they are
-  /// given.
+  /// given; with `few_switches` on no more switches than --switches names.
   [[nodiscard]] std::optional<JobPlan> now(
       const cluster::UsageView& usage,
       std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt,
-      bool near_only = false) const;
+      bool near_only = false, bool few_switches = false) const;
   /// True when of several nodes the lowest in order is taken that has free cores near the devices:
   /// then nodes can be offered a few at a time, with `near_only`.
   [[nodiscard]] bool takes_the_first() const { return takes_the_first_; }
+
+  /// The network has a say in where it goes: a few of many nodes do not stand for all.
+  [[nodiscard]] bool asks_network() const { return asks_network_; }
 
   /// False: refused, or a limit of every partition keeps it, whatever is free.
   [[nodiscard]] bool runnable() const { return runnable_; }
@@ -57,6 +62,7 @@ class Prepared {
   };
   [[nodiscard]] JobPlan begin(const Part& part) const;
   [[nodiscard]] JobPlan plan_in(const Part& part, const cluster::Usage& usage, Detail detail) const;
+  [[nodiscard]] bool refused_by_network(const Trial& t, const cluster::Usage& usage) const;
   void find_lists();
   void find_floor(bool equal_weights);
 
@@ -71,6 +77,7 @@ class Prepared {
   std::uint32_t min_nodes_ = 1;
   bool single_node_ = false;
   bool takes_the_first_ = false;
+  bool asks_network_ = false;
   std::vector<cluster::NodeIndex> required_;
   std::vector<cluster::NodeIndex> excluded_;
   std::vector<cluster::NodeIndex> only_;  // -w that names more nodes than needed: one of these

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "place/network.h"
 #include "place/runs.h"
 #include "place/sets.h"
 
@@ -91,10 +92,8 @@ std::vector<NodeIndex> emptiest_first(const SelectInput& in, std::vector<NodeInd
     const std::uint64_t used = in.ask.least_loaded ? in.usage.at(n).cores.count() : 0;
     return std::pair(node.weight, used * 1000000 / node.cores());
   };
-  if (!std::ranges::is_sorted(nodes, {}, key)) {
-    std::sort(nodes.begin(), nodes.end(),
-              [&](NodeIndex a, NodeIndex b) { return key(a) != key(b) ? key(a) < key(b) : a < b; });
-  }
+  // Equal ones stay as they are: in the order they are to be looked at.
+  if (!std::ranges::is_sorted(nodes, {}, key)) std::ranges::stable_sort(nodes, {}, key);
   return nodes;
 }
 
@@ -473,11 +472,11 @@ class Gathering {
 };
 
 /// At most one node: the first that offers everything, by weight, rank and index.
-std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass,
-                                                Ranking* ranking) {
+std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass, Ranking* ranking,
+                                                const std::vector<NodeIndex>& candidates) {
   if (in.required.size() > 1) return std::nullopt;
   const std::vector<NodeIndex> order =
-      emptiest_first(in, in.required.empty() ? in.candidates : in.required);
+      emptiest_first(in, in.required.empty() ? candidates : in.required);
   OfferBook book(in, pass);
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
   const Gathering nothing_yet(in, order, pass, ranking);
@@ -557,6 +556,8 @@ std::optional<std::vector<Taken>> gather(const SelectInput& in,
   return std::nullopt;
 }
 
+}  // namespace
+
 /// Berth's own order is for real choices among free nodes: not for "could it ever run", not where
 /// the job or its partition say which nodes come first.
 bool uses_ranking(const SelectInput& in) {
@@ -564,13 +565,25 @@ bool uses_ranking(const SelectInput& in) {
          !in.ask.contiguous && !in.ask.spread && !in.ask.least_loaded && in.ask.arbitrary.empty();
 }
 
-std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
+void each_offer(const SelectInput& in,
+                const std::function<void(cluster::NodeIndex, const Offer&)>& take) {
+  OfferBook book(in, Pass::any);
+  book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
+  for (NodeIndex node : in.candidates) {
+    const Offer& offer = book.of(node);
+    if (offer.usable()) take(node, offer);
+  }
+}
+
+std::optional<std::vector<Taken>> select_anywhere(const SelectInput& in,
+                                                  const std::vector<NodeIndex>* first) {
   std::optional<Ranking> ranking;
-  if (uses_ranking(in)) ranking.emplace(in.cluster, in.usage, in.ask);
-  Ranking* const preference = ranking ? &*ranking : nullptr;
+  if (in.ranking == nullptr && uses_ranking(in)) ranking.emplace(in.cluster, in.usage, in.ask);
+  Ranking* const preference = ranking ? &*ranking : in.ranking;
   if (in.ask.max_nodes == 1U) {
-    if (auto taken = select_single(in, Pass::near, preference)) return taken;
-    return in.near_only ? std::nullopt : select_single(in, Pass::any, preference);
+    const std::vector<NodeIndex>& order = first != nullptr ? *first : in.candidates;
+    if (auto taken = select_single(in, Pass::near, preference, order)) return taken;
+    return in.near_only ? std::nullopt : select_single(in, Pass::any, preference, order);
   }
   if (auto taken = gather(in, in.candidates, preference)) return taken;
   const std::vector<Taken> offers = offers_of(in, in.candidates);
@@ -591,11 +604,10 @@ std::optional<std::vector<Taken>> select_fixed(const SelectInput& in) {
   return find_set(in.ask, offers, in.required);
 }
 
-}  // namespace
-
 std::optional<std::vector<Taken>> select_nodes(const SelectInput& in) {
   if (in.candidates.empty()) return std::nullopt;
-  if (in.ask.sizes.empty()) return select_fixed(in);
+  const bool near = network_counts(in.cluster, in.ask);
+  if (in.ask.sizes.empty()) return near ? select_near(in) : select_anywhere(in);
   // A list of sizes: the largest first, each as a fixed count.
   for (auto size = in.ask.sizes.rbegin(); size != in.ask.sizes.rend(); ++size) {
     if (*size > in.candidates.size() || *size < in.ask.min_nodes) continue;
@@ -609,8 +621,9 @@ std::optional<std::vector<Taken>> select_nodes(const SelectInput& in) {
     if (!fixed.tasks)
       fixed.total_cpus =
           std::max<std::uint64_t>(fixed.total_cpus, std::uint64_t{*size} * fixed.cpus_per_task);
-    const SelectInput one{in.cluster, in.usage, fixed, in.candidates, in.required, in.pool_shares};
-    if (auto taken = select_fixed(one)) return taken;
+    SelectInput one{in.cluster, in.usage, fixed, in.candidates, in.required, in.pool_shares};
+    one.max_leaves = in.max_leaves;
+    if (auto taken = near ? select_near(one) : select_anywhere(one)) return taken;
   }
   return std::nullopt;
 }

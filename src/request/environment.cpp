@@ -98,8 +98,15 @@ class Reader {
   }
 
   /// A variable of a flag may say no; one of an optional argument may say only yes.
-  static void add(const OptionRow& row, const Found& found, std::vector<VariableOption>& out) {
+  void add(const OptionRow& row, const Found& found, std::vector<VariableOption>& out) const {
     std::string value = *found.value;
+    if (row.opt == Opt::switches && value.find('@') == std::string::npos) {
+      // The time to wait has a variable of its own: SBATCH_REQ_SWITCH, SBATCH_WAIT4SWITCH.
+      const std::string prefix = found.variable.substr(0, found.variable.find('_') + 1);
+      if (const auto wait = look_up(*environment_, prefix + "WAIT4SWITCH")) {
+        value += "@" + *wait->value;
+      }
+    }
     if (row.opt == Opt::verbose) {
       const auto times = text::parse_number(value, 16);
       if (!times || *times == 0) return;

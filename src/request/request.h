@@ -94,6 +94,12 @@ struct GresFlags {
   bool multiple_tasks_per_sharing = false;
 };
 
+/// --switches=count[@time].
+struct SwitchAsk {
+  std::uint32_t count = 0;
+  std::optional<std::uint64_t> wait_seconds;  // for so few of them; unset = as long as is allowed
+};
+
 enum class Exclusive { no, node, user, mcs, topo, allocation };
 
 /// Everything one component of a job, or one srun, asks for.
@@ -141,6 +147,9 @@ struct Request {
   bool contiguous = false;
   bool spread_job = false;
   bool use_min_nodes = false;
+  std::optional<SwitchAsk> switches;
+  std::optional<std::uint32_t> segment;
+  bool spread_segments = false;
   std::optional<Distribution> distribution;
 
   // Time, in minutes; nullopt inside = unlimited was asked for

@@ -299,6 +299,8 @@ Apply place_value(Opt opt) {
       return flag<&Request::contiguous>;
     case Opt::spread_job:
       return flag<&Request::spread_job>;
+    case Opt::spread_segments:
+      return flag<&Request::spread_segments>;
     case Opt::use_min_nodes:
       return flag<&Request::use_min_nodes>;
     case Opt::distribution:

@@ -161,13 +161,20 @@ Applied priority(const Value& value, Request&) {
 }
 
 /// count[@time].
-Applied switches(const Value& value, Request&) {
+Applied switches(const Value& value, Request& request) {
   const std::size_t at = std::min(value.text.find('@'), value.text.size());
-  const bool time =
-      at == value.text.size() || text::parse_time_limit(value.text.substr(at + 1)).has_value();
-  if (!time || !text::parse_number(value.text.substr(0, at), INT32_MAX)) {
-    return invalid_value(value, "count[@time to wait]");
+  const auto count = text::parse_number(value.text.substr(0, at), INT32_MAX);
+  SwitchAsk ask;
+  if (at < value.text.size()) {
+    const std::string_view time = value.text.substr(at + 1);
+    const auto limit = text::parse_time_limit(time);
+    if (!limit) return invalid_value(value, "count[@time to wait]");
+    if (!limit->unlimited) ask.wait_seconds = text::parse_seconds(time);
   }
+  if (!count) return invalid_value(value, "count[@time to wait]");
+  ask.count = static_cast<std::uint32_t>(*count);
+  request.switches.reset();
+  if (ask.count > 0) request.switches = ask;
   return {};
 }
 
@@ -205,9 +212,12 @@ Applied count_from_zero(const Value& value, Request&) {
   return number ? Applied{} : pass(number.error());
 }
 
-Applied segment(const Value& value, Request&) {
+Applied segment(const Value& value, Request& request) {
   const auto number = text::parse_number(value.text, UINT16_MAX);
-  if (number && *number > 0) return {};
+  if (number && *number > 0) {
+    request.segment = static_cast<std::uint32_t>(*number);
+    return {};
+  }
   return invalid_value(value, "nodes in a block, from 1");
 }
 

@@ -40,7 +40,7 @@ class Search {
   std::string starts(const Request& request, Time seconds) {
     const place::Prepared prepared(state_.cluster(), request);
     if (!prepared.runnable()) return {};
-    const auto plan = earliest_.now(prepared, seconds, work_);
+    const auto plan = earliest_.now(prepared, seconds, work_, request.switches.has_value());
     if (!plan) return {};
     std::vector<std::string> names;
     for (const cluster::NodeShare& share : plan->allocation.nodes) {
@@ -149,6 +149,11 @@ class Search {
       Request request = asked;
       request.exclusive = request::Exclusive::no;
       keep(request, "no --exclusive");
+    }
+    if (asked.switches) {
+      Request request = asked;
+      request.switches.reset();
+      keep(request, "no --switches");
     }
     if (asked.constraint) {
       Request request = asked;

@@ -58,7 +58,8 @@ bool Earliest::room_now(const Prepared& job, Work& work) const {
   return false;
 }
 
-std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& work) {
+std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& work,
+                                     bool few_switches) {
   const Span span{now_, now_ + seconds};
   const cluster::RoomTree& rooms = state_->usage().rooms();
   std::vector<NodeIndex> nodes;
@@ -90,22 +91,23 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
   }
   if (nodes.size() < job.min_nodes()) return std::nullopt;
   ++work.placed;
-  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes);
+  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes, false, few_switches);
 }
 
 std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
-                                          std::span<const NodeIndex> nodes, Work& work) {
+                                          std::span<const NodeIndex> nodes, Work& work,
+                                          bool few_switches) {
   overlay_.clear();
   for (const NodeIndex node : nodes) {
     overlay_.put(node, calendar_->usage_over(node, span));
   }
   work.looked_at += nodes.size();
   ++work.placed;
-  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes);
+  return job.now(cluster::UsageView(state_->usage(), overlay_), nodes, false, few_switches);
 }
 
 std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds, Time not_before,
-                                               Work& work) {
+                                               Work& work, bool few_switches) {
   const std::vector<Opening>& all = all_openings();
   const cluster::Room& floor = job.floor();
   const std::size_t placed_before = work.placed;
@@ -161,12 +163,17 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     if (ready.size() >= job.min_nodes() && std::ranges::includes(ready, job.required())) {
       // Some of many will do, mostly.
       const std::size_t some = job.min_nodes() + kSpare;
-      if (ready.size() > some && job.required().empty()) {
+      const bool alike = !job.asks_network() || job.single_node();
+      if (ready.size() > some && job.required().empty() && alike) {
         const std::span<const NodeIndex> few(ready.begin(),
                                              ready.begin() + static_cast<std::ptrdiff_t>(some));
-        if (auto plan = place_at(job, span, few, work)) return Found{moment, std::move(*plan)};
+        if (auto plan = place_at(job, span, few, work, few_switches)) {
+          return Found{moment, std::move(*plan)};
+        }
       }
-      if (auto plan = place_at(job, span, ready, work)) return Found{moment, std::move(*plan)};
+      if (auto plan = place_at(job, span, ready, work, few_switches)) {
+        return Found{moment, std::move(*plan)};
+      }
     }
     // In numbers they would do, in cores and sockets they do not: again when something changes
     // there.

@@ -25,18 +25,20 @@ class Earliest {
     Time start = 0;
     place::JobPlan plan;
   };
-  /// Where it starts now, or nullopt.
-  std::optional<place::JobPlan> now(const place::Prepared& job, Time seconds, Work& work);
+  /// Where it starts now, or nullopt; `few_switches` as for Prepared::now().
+  std::optional<place::JobPlan> now(const place::Prepared& job, Time seconds, Work& work,
+                                    bool few_switches = false);
   /// The same on these nodes (ascending) alone.
   std::optional<place::JobPlan> now_on(std::span<const NodeIndex> nodes, const place::Prepared& job,
-                                       Time seconds, Work& work) {
-    return place_at(job, {now_, now_ + seconds}, nodes, work);
+                                       Time seconds, Work& work, bool few_switches = false) {
+    return place_at(job, {now_, now_ + seconds}, nodes, work, few_switches);
   }
   /// After now(): plans of others kept it from some node.
   [[nodiscard]] bool plans_in_the_way() const { return plans_in_the_way_; }
   /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are
   /// down), or not found with reasonable work.
-  std::optional<Found> later(const place::Prepared& job, Time seconds, Time not_before, Work& work);
+  std::optional<Found> later(const place::Prepared& job, Time seconds, Time not_before, Work& work,
+                             bool few_switches = false);
   /// True when enough nodes have room at this moment, whatever is planned there.
   bool room_now(const place::Prepared& job, Work& work) const;
   /// A job has started there, and will end.
@@ -44,7 +46,8 @@ class Earliest {
 
  private:
   std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
-                                         std::span<const NodeIndex> nodes, Work& work);
+                                         std::span<const NodeIndex> nodes, Work& work,
+                                         bool few_switches);
   /// The first moment from `from` on at which the node could do, in numbers. What runs there and
   /// must be over is over by `from`, as far as the openings know.
   Time ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds);

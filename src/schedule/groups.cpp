@@ -15,7 +15,10 @@ GroupKey group_of(const job::Job& job) {
   const std::uint64_t minutes = !job.time_limit_decided  ? kUndecided
                                 : job.time_limit_minutes ? *job.time_limit_minutes
                                                          : kUnlimited;
-  return {job.what->shape, minutes};
+  std::uint64_t shape = job.what->shape;
+  // How long each of these has waited for few switches decides what will do.
+  if (job.what->request.switches) shape ^= (job.id + 1) * 0xd6e8feb86659fd93ULL;
+  return {shape, minutes};
 }
 
 std::optional<job::QueueKey> Groups::living(const job::State& state, Members& members,

@@ -154,7 +154,9 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
     bool in_the_way = false;  // it might fit, were it not for the plans of others
     if (prepared.runnable() && !must_queue(job)) {
       plan = as_promised(job, prepared, own);
-      if (!plan) plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
+      if (!plan) {
+        plan = earliest_.now(prepared, seconds_of(job, prepared), work_, wants_few_switches(job));
+      }
       in_the_way = !plan && earliest_.plans_in_the_way();
       if (in_the_way) plan = shortened(job, prepared);
     }
@@ -165,6 +167,12 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
       return start(job, std::move(plans)) ? Outcome::started : Outcome::passed_over;
     }
     find_reason(job, shape, in_the_way, known);
+    if (known.plannable && wants_few_switches(job)) {
+      if (std::string words = short_of_switches(job, prepared); !words.empty()) {
+        known.word = "Resources";
+        known.text = std::move(words);
+      }
+    }
     // An own place that is kept says nothing about others of the group.
     known.failed = own.empty() || kind_ != Kind::freed;
     if (own.empty()) {
@@ -186,6 +194,7 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
 bool Pass::still_waits(const Job& job, const GroupKey& group, const place::Prepared& prepared,
                        Known& known) {
   if (kind_ == Kind::plan || !options_.backfill || job.interactive) return false;
+  if (job.what->request.switches) return false;  // time alone may help it
   const Knowledge::Waits* before = nullptr;
   const bool planned = known_->calendar.has(job.id);
   if (planned) {
@@ -216,7 +225,8 @@ std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& 
   if (promised == nullptr || promised->span.from > now_) return std::nullopt;
   std::vector<NodeIndex> nodes;
   for (const cluster::NodeShare& share : promised->allocation.nodes) nodes.push_back(share.node);
-  return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_);
+  return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_,
+                          wants_few_switches(job));
 }
 
 std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {

@@ -71,6 +71,13 @@ class Pass {
   Outcome try_het(const job::Job& job);
   std::optional<place::JobPlan> as_promised(const job::Job& job, const place::Prepared& prepared,
                                             const std::vector<Planned>& own);
+  /// It still waits for as few switches as it asks for.
+  [[nodiscard]] bool wants_few_switches(const job::Job& job) const;
+  /// Where only the number of switches keeps it from starting, in words; its patience counts then.
+  std::string short_of_switches(const job::Job& job, const place::Prepared& prepared);
+  /// The first start, on few switches or, once its patience is over, on any.
+  std::optional<Earliest::Found> first_start(const job::Job& job, const place::Prepared& prepared,
+                                             Time not_before);
   std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
   bool start(const job::Job& job, std::vector<place::JobPlan> plans);
   /// It could not start before, and no node that has grown since could help it.

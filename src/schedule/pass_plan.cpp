@@ -24,7 +24,7 @@ void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
   if (known.planless || !may_plan(job)) return;
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Time seconds = seconds_of(job, prepared);
-  auto found = earliest_.later(prepared, seconds, groups_[group].not_before, work_);
+  auto found = first_start(job, prepared, groups_[group].not_before);
   known_->planned_waits[job.id] = known;
   if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
   if (!found) {

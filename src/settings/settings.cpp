@@ -110,6 +110,9 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.min_job_age = keys.min_job_age_seconds;
   policy.first_job_id = keys.first_job_id;
   policy.max_job_id = keys.max_job_id;
+  if (const auto wait = number(keys.scheduler, "max_switch_wait")) {
+    policy.max_switch_wait = static_cast<std::uint32_t>(std::min<std::uint64_t>(*wait, UINT32_MAX));
+  }
   policy.max_job_count = keys.max_job_count;
   policy.inactive_limit = keys.inactive_seconds;
   policy.job_requeue = keys.job_requeue;

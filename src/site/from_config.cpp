@@ -7,6 +7,7 @@
 
 #include "site/devices.h"
 #include "site/hardware.h"
+#include "site/network.h"
 #include "site/partitions.h"
 #include "site/site.h"
 #include "text/hostlist.h"
@@ -90,6 +91,7 @@ class Builder {
     cluster.index_nodes();
     mark_down();
     warn_of_strangers();
+    add_network(config_, cluster, complaints_);
     add_partitions(config_.slurm, cluster, complaints_);
     if (cluster.partitions.empty()) {
       complaints_.error({config_.slurm.file, 0},
