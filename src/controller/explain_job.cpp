@@ -1,6 +1,7 @@
 // scontrol explain: why a job waits.
 #include "controller/engine.h"
 #include "schedule/why.h"
+#include "schedule/why_preempt.h"
 
 namespace berth::controller {
 
@@ -44,6 +45,10 @@ void Engine::explain_job(Turn& turn, const Request& request) {
       auto* out = reply.add_changes();
       out->set_option(change.option);
       out->set_nodes(change.nodes);
+    }
+  } else {
+    for (const std::string& fact : schedule::facts_of_giving_way(*state_, *job, turn.now)) {
+      reply.add_facts(fact);
     }
   }
   outbox_.answer(request.peer, reply);
