@@ -14,8 +14,8 @@
 namespace berth::conf {
 namespace {
 
-constexpr auto kTypes = std::to_array<std::string_view>(
-    {"preempt/none", "preempt/partition_prio", "preempt/qos"});
+constexpr auto kTypes =
+    std::to_array<std::string_view>({"preempt/none", "preempt/partition_prio", "preempt/qos"});
 constexpr auto kModes = std::to_array<std::string_view>(
     {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "PRIORITY", "WITHIN"});
 
@@ -59,8 +59,8 @@ void parameters(const Pair& pair, PreemptKeys& keys, Complaints& complaints) {
         if (!allowed.empty()) allowed += ", ";
         allowed += fmt::format("{}{}", one.name, one.number ? "=number" : "");
       }
-      complaints.error(pair.at, fmt::format("PreemptParameters={}: allowed are {}", shown(word),
-                                            allowed));
+      complaints.error(pair.at,
+                       fmt::format("PreemptParameters={}: allowed are {}", shown(word), allowed));
       continue;
     }
     keys.parameters[name] = value;
@@ -75,9 +75,9 @@ void exempt_time(const Pair& pair, PreemptKeys& keys, Complaints& complaints) {
     keys.exempt_seconds = static_cast<std::uint32_t>(*value);
     return;
   }
-  complaints.error(pair.at,
-                   fmt::format("{}={}: allowed are minutes, h:m:s, d-h:m:s, and -1 for none",
-                               pair.key, shown(pair.value)));
+  complaints.error(
+      pair.at, fmt::format("{}={}: allowed are minutes, h:m:s, d-h:m:s, and -1 for none", pair.key,
+                           shown(pair.value)));
 }
 
 }  // namespace
@@ -131,18 +131,18 @@ void check_preempt(const PreemptKeys& keys, Complaints& complaints) {
     complaints.error(keys.mode_at, "PreemptMode=SUSPEND needs GANG: PreemptMode=SUSPEND,GANG");
   }
   if (mode.gang && mode.mode != "SUSPEND") {
-    complaints.warn(keys.mode_at,
-                    "PreemptMode=GANG: jobs do not take turns on the same CPUs (no time slices); it "
-                    "only lets partitions have PreemptMode=SUSPEND");
+    complaints.warn(
+        keys.mode_at,
+        "PreemptMode=GANG: jobs do not take turns on the same CPUs (no time slices); it "
+        "only lets partitions have PreemptMode=SUSPEND");
   }
   if (mode.within && keys.type != "preempt/qos") {
     complaints.warn(keys.mode_at, "PreemptMode=WITHIN makes no difference without preempt/qos");
   }
   if (mode.mode != "OFF" && keys.type == "preempt/none") {
-    complaints.warn(keys.mode_at,
-                    fmt::format("PreemptMode={} makes no difference without "
-                                "PreemptType=preempt/partition_prio",
-                                keys.mode_as_written));
+    complaints.warn(keys.mode_at, fmt::format("PreemptMode={} makes no difference without "
+                                              "PreemptType=preempt/partition_prio",
+                                              keys.mode_as_written));
   }
 }
 

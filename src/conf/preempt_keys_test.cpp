@@ -54,9 +54,9 @@ TEST(PreemptKeys, ReadsEveryForm) {
   EXPECT_TRUE(keys.mode.priority);
   EXPECT_FALSE(keys.mode.within);
   EXPECT_EQ(keys.exempt_seconds, 600U);
-  EXPECT_THAT(keys.parameters, ElementsAre(Pair("min_exempt_priority", "500"),
-                                           Pair("send_user_signal", ""),
-                                           Pair("youngest_first", "")));
+  EXPECT_THAT(keys.parameters,
+              ElementsAre(Pair("min_exempt_priority", "500"), Pair("send_user_signal", ""),
+                          Pair("youngest_first", "")));
   EXPECT_EQ(got.conf.partitions[0].rules.grace_seconds->value, 30U);
 }
 

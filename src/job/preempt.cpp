@@ -9,8 +9,7 @@
 namespace berth::job {
 namespace {
 
-constexpr auto kWords =
-    std::to_array<std::string_view>({"OFF", "CANCEL", "REQUEUE", "SUSPEND"});
+constexpr auto kWords = std::to_array<std::string_view>({"OFF", "CANCEL", "REQUEUE", "SUSPEND"});
 
 /// Memory and devices stay with a suspended job: it has things there.
 cluster::Allocation without_cores(const cluster::Allocation& allocation) {
@@ -187,6 +186,23 @@ bool State::unpark(JobId id, Time now) {
 
 std::uint64_t State::preemptions() const {
   return m_->preemptions;
+}
+
+std::map<std::string, std::uint64_t> State::missing_licenses(const Job& job) const {
+  std::map<std::string, std::uint64_t> out;
+  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+    const auto total = m_->policy.licenses.find(name);
+    const std::uint64_t all = total == m_->policy.licenses.end() ? 0 : total->second;
+    const std::uint64_t wanted = licenses_used(name) + count;
+    if (wanted > all) out[name] = wanted - all;
+  }
+  return out;
+}
+
+std::uint64_t State::licenses_of(const Job& job, const std::string& name) {
+  const auto counts = license_counts(job.what->licenses);
+  const auto at = counts.find(name);
+  return at == counts.end() ? 0 : at->second;
 }
 
 void State::look_again(Time at) {

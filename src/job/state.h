@@ -233,6 +233,10 @@ class State {
   bool unpark(JobId id, Time now);
   /// Jobs that gave way since this State was made.
   [[nodiscard]] std::uint64_t preemptions() const;
+  /// Licences that are lacking for it to start, by name.
+  [[nodiscard]] std::map<std::string, std::uint64_t> missing_licenses(const Job& job) const;
+  /// How many of that licence a job has.
+  [[nodiscard]] static std::uint64_t licenses_of(const Job& job, const std::string& name);
   /// Wakes the scheduler at that moment, at the latest.
   void look_again(Time at);
 

@@ -144,12 +144,8 @@ const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
     const auto& shares = job->allocation.nodes;
     const auto share = std::ranges::lower_bound(shares, index, {}, &NodeShare::node);
     if (share == shares.end() || share->node != index) continue;
-    out.push_back({{0, end_of(*job, now_)},
-                   &*share,
-                   job->allocation.whole_nodes,
-                   true,
-                   id,
-                   job->parked()});
+    out.push_back(
+        {{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true, id, job->parked()});
   }
   return out;
 }
@@ -177,7 +173,8 @@ NodeUsage Calendar::usage_over(NodeIndex index, const Span& span, const Gone* go
   const cluster::Usage& usage = state_->usage();
   std::vector<Use> meeting = uses(index);
   std::erase_if(meeting, [&](const Use& use) {
-    return !use.span.meets(span) || (gone != nullptr && use.running && gone->jobs.contains(use.job));
+    return !use.span.meets(span) ||
+           (gone != nullptr && use.running && gone->jobs.contains(use.job));
   });
   if (gone != nullptr) {
     for (Use& use : meeting) {

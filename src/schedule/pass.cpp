@@ -139,6 +139,7 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
     std::string reason;
     if (!state_->eligible(*at, now_, reason)) {
       if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
+      if (preempts_ && reason == "Licenses" && takes_licenses(*at)) return Outcome::waits;
       give_up(id);
       return Outcome::passed_over;
     }
@@ -187,7 +188,9 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
   tell(job, known);
   if (known.plannable) {
     somebody_waits_ = true;
-    if (!preempts_ || !takes_a_place(job, known, tried)) plan(job, group, known);
+    const Outcome taken = preempts_ ? takes_a_place(job, known, tried) : Outcome::passed_over;
+    if (taken == Outcome::started) return taken;
+    if (taken == Outcome::passed_over) plan(job, group, known);
     for (const std::string& name : partitions(job)) ++waiting_in_[name];
   }
   return Outcome::waits;

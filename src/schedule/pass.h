@@ -93,9 +93,12 @@ class Pass {
   void show(const job::Job& job);
   [[nodiscard]] bool may_plan(const job::Job& job) const;
   // pass_preempt.cpp
-  /// Others give way to it: it has a place from when they are gone.
-  bool takes_a_place(const job::Job& job, Known& known, bool tried);
-  void take_place(const job::Job& job, const GivingWay& found, Time seconds);
+  /// Others give way to it: it has a place from when they are gone (waits), or their cores at once
+  /// (started); else passed_over.
+  Outcome takes_a_place(const job::Job& job, Known& known, bool tried);
+  Outcome take_place(const job::Job& job, const place::Prepared& prepared, const GivingWay& found);
+  /// reclaim_licenses: those that have what it lacks give way.
+  bool takes_licenses(const job::Job& job);
   void keep_claim(const job::Job& job);
   [[nodiscard]] bool plans_behind(const job::Job& job) const;
   void gather_parked();

@@ -14,42 +14,40 @@ bool Pass::plans_behind(const Job& job) const {
   if (kind_ == Kind::plan) return false;
   const auto key = state_->key_of(job.id);
   return key && std::ranges::any_of(known_->calendar.plans(), [&](const auto& plan) {
-    const auto other = state_->key_of(plan.first);
-    return other && *key < *other;
-  });
+           const auto other = state_->key_of(plan.first);
+           return other && *key < *other;
+         });
 }
 
-bool Pass::takes_a_place(const Job& job, Known& known, bool tried) {
-  if (job.het) return false;
+Pass::Outcome Pass::takes_a_place(const Job& job, Known& known, bool tried) {
+  if (job.het) return Outcome::passed_over;
   if (state_->giving_way_to(job.id) != nullptr) {
     keep_claim(job);
-    return true;
+    return Outcome::waits;
   }
   // Nothing has changed for it since it was asked.
   if (!tried) known.nobody_gives_way = true;
   const bool own_question = job.what->request.exclusive == request::Exclusive::user;
-  if ((known.nobody_gives_way && !own_question) || must_queue(job)) return false;
-  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
+  if ((known.nobody_gives_way && !own_question) || must_queue(job)) return Outcome::passed_over;
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
-  if (!prepared.runnable()) return false;
+  if (!prepared.runnable()) return Outcome::passed_over;
   if (plans_behind(job)) {
     wants_plans_ = true;
-    return false;
+    return Outcome::passed_over;
   }
+  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
   std::vector<Planned> own = known_->calendar.take(job.id);
-  const Time seconds = seconds_of(job, prepared);
-  auto found = preemption_->find(job, prepared, seconds, {}, work_);
-  if (!found || found->jobs.empty()) {
-    known.nobody_gives_way = !found;
-    if (preemption_->look_again() > now_) state_->look_again(preemption_->look_again());
-    for (Planned& planned : own) known_->calendar.add(std::move(planned));
-    return false;
-  }
-  take_place(job, *found, seconds);
-  return true;
+  const auto found =
+      preemption_->find(job, prepared, seconds_of(job, prepared), /*must_go=*/{}, work_);
+  if (found && !found->jobs.empty()) return take_place(job, prepared, *found);
+  known.nobody_gives_way = !found;
+  if (preemption_->look_again() > now_) state_->look_again(preemption_->look_again());
+  for (Planned& planned : own) known_->calendar.add(std::move(planned));
+  return Outcome::passed_over;
 }
 
-void Pass::take_place(const Job& job, const GivingWay& found, Time seconds) {
+Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
+                               const GivingWay& found) {
   for (const JobId id : found.jobs) {
     std::vector<const Job*> parts{state_->find(id)};
     if (parts.front()->het) parts = components(*parts.front());
@@ -61,9 +59,39 @@ void Pass::take_place(const Job& job, const GivingWay& found, Time seconds) {
     }
   }
   preemption_->forget();
+  const Time seconds = seconds_of(job, prepared);
+  if (state_->giving_way_to(job.id) == nullptr) {  // suspended: what they lend is there
+    std::vector<NodeIndex> nodes;
+    for (const cluster::NodeShare& share : found.plan.allocation.nodes) nodes.push_back(share.node);
+    std::vector<JobPlan> plans;
+    if (auto plan = earliest_.now_on(nodes, prepared, seconds, work_)) {
+      plans.push_back(std::move(*plan));
+      if (start(job, std::move(plans))) return Outcome::started;
+    }
+  }
   keep(job, found.start, seconds, found.plan);
   known_->claims.insert(job.id);
   show(job);
+  return Outcome::waits;
+}
+
+bool Pass::takes_licenses(const Job& job) {
+  if (!state_->policy().preempt.reclaim_licenses || job.het || must_queue(job)) return false;
+  if (state_->giving_way_to(job.id) != nullptr) {
+    keep_claim(job);
+    return true;
+  }
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  if (!prepared.runnable()) return false;
+  if (plans_behind(job)) {
+    wants_plans_ = true;
+    return false;
+  }
+  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
+  const std::vector<JobId> holders = preemption_->holders_of_licenses(job);
+  if (holders.empty()) return false;
+  const auto found = preemption_->find(job, prepared, seconds_of(job, prepared), holders, work_);
+  return found && take_place(job, prepared, *found) == Outcome::waits;
 }
 
 /// Its place stays its own while those that had it end.

@@ -156,6 +156,27 @@ std::optional<GivingWay> Preemption::find(const Job& job, const place::Prepared&
   return std::nullopt;
 }
 
+std::vector<JobId> Preemption::holders_of_licenses(const Job& job) {
+  gather();
+  auto missing = state_->missing_licenses(job);
+  const std::uint32_t tier = tiers_of(*state_, job).front().first;
+  std::vector<JobId> out;
+  for (const Candidate& one : candidates_) {
+    if (missing.empty()) break;
+    const Job& other = *state_->find(one.leader);
+    if (one.suspends || stays(*state_, {&job, tier}, other, now_) != Stays::no) continue;
+    bool has = false;
+    for (auto at = missing.begin(); at != missing.end();) {
+      const std::uint64_t count = State::licenses_of(other, at->first);
+      has = has || count > 0;
+      at->second -= std::min(at->second, count);
+      at = at->second == 0 ? missing.erase(at) : std::next(at);
+    }
+    if (has) out.push_back(one.leader);
+  }
+  return missing.empty() ? out : std::vector<JobId>();
+}
+
 std::optional<GivingWay> Preemption::find_in(Question& question) {
   const std::vector<Ranked> ranked = rank_nodes(question);
   const place::Prepared& prepared = *question.prepared;
@@ -238,8 +259,7 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
   std::vector<NodeIndex> usable;
   for (const NodeIndex node : nodes) {
     cluster::NodeUsage usage = calendar_->usage_over(node, span, &away);
-    if (!cluster::room_of(state_->cluster().nodes[node], usage)
-             .holds(question.prepared->floor())) {
+    if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(question.prepared->floor())) {
       continue;
     }
     overlay_.put(node, std::move(usage));

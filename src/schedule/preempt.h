@@ -56,6 +56,8 @@ class Preemption {
   /// Who gives way to this job, or nullopt. `must_go` are asked in any case (they have licences).
   std::optional<GivingWay> find(const job::Job& job, const place::Prepared& prepared, Time seconds,
                                 const std::vector<JobId>& must_go, Work& work);
+  /// Who has licences that the job lacks and would give way, as few as do; empty: they do not do.
+  std::vector<JobId> holders_of_licenses(const job::Job& job);
   /// After find() found nothing: when somebody more might give way; 0 = not known.
   [[nodiscard]] Time look_again() const { return look_again_; }
 
@@ -100,7 +102,7 @@ class Preemption {
   Time now_;
   cluster::Overlay overlay_;
   bool known_ = false;
-  std::vector<Candidate> candidates_;             // who goes first is first
+  std::vector<Candidate> candidates_;              // who goes first is first
   std::vector<std::vector<std::size_t>> on_node_;  // positions, ascending
   Time look_again_ = 0;
 };

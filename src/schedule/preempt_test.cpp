@@ -286,14 +286,33 @@ TEST(Preempt, SuspendedOnesLendTheirCoresAndNothingElse) {
 TEST(Preempt, AnExclusiveUserTakesNothingFromOthers) {
   World w;
   const JobId mine = w.runs("-p low -w gpu1 --gpus=4 -n1 --mem=1G");
-  const JobId other = w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G", "sbatch",
-                               kBob);
+  const JobId other =
+      w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G", "sbatch", kBob);
   EXPECT_EQ(w.look().preempted, 0U);
   EXPECT_NE(w.fact(other).find("nothing is taken from other users"), std::string::npos)
       << w.fact(other);
   w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G");
   EXPECT_EQ(w.look().preempted, 1U);
   EXPECT_EQ(w.at(mine).base, job::Base::preempted);
+}
+
+TEST(Preempt, LicencesAreTakenWhereThatIsAllowed) {
+  for (const bool reclaims : {false, true}) {
+    job::Policy policy = policy_of(PreemptMode::cancel);
+    policy.licenses = {{"matlab", 3}};
+    policy.preempt.reclaim_licenses = reclaims;
+    World w(policy);
+    const JobId other = w.runs("-p low -n1 --mem=1G");
+    const JobId has = w.runs("-p low -n1 --mem=1G -L matlab:2");
+    const JobId urgent = w.submit("-p high -n1 --mem=1G -L matlab:2");
+    EXPECT_EQ(w.look().preempted, reclaims ? 1U : 0U);
+    EXPECT_EQ(w.shown(urgent), "PENDING Licenses");
+    EXPECT_EQ(w.shown(other), "RUNNING None");
+    if (!reclaims) continue;
+    w.gone(has);
+    w.look();
+    EXPECT_EQ(w.at(urgent).base, job::Base::running);
+  }
 }
 
 }  // namespace

@@ -33,13 +33,20 @@ std::string named(const State& state, const std::vector<JobId>& jobs) {
 
 std::string_view words_of(Stays why) {
   switch (why) {
-    case Stays::no: return "would give way (PriorityTier is lower)";
-    case Stays::ends: return "end already";
-    case Stays::mode_off: return "do not give way: PreemptMode=OFF in their partition";
-    case Stays::tier: return "do not give way: PriorityTier is not lower";
-    case Stays::priority: return "do not give way: their priority is not lower (PreemptMode=PRIORITY)";
-    case Stays::exempt: return "do not give way yet: PreemptExemptTime";
-    case Stays::exempt_priority: return "do not give way: min_exempt_priority";
+    case Stays::no:
+      return "would give way (PriorityTier is lower)";
+    case Stays::ends:
+      return "end already";
+    case Stays::mode_off:
+      return "do not give way: PreemptMode=OFF";
+    case Stays::tier:
+      return "do not give way: PriorityTier is not lower";
+    case Stays::priority:
+      return "do not give way: their priority is not lower (PreemptMode=PRIORITY)";
+    case Stays::exempt:
+      return "do not give way yet: PreemptExemptTime";
+    case Stays::exempt_priority:
+      return "do not give way: min_exempt_priority";
     case Stays::other_user:
       return "do not give way: with --exclusive=user nothing is taken from other users";
   }
@@ -54,8 +61,8 @@ std::vector<std::string> facts_of_giving_way(const State& state, const Job& job,
   const std::string other = by == nullptr ? std::to_string(job.preempted->by) : by->shown();
   const std::string ago = duration(now - job.preempted->at);
   if (job.parked()) {
-    return {fmt::format("job {} has its CPUs since {} ago; it goes on when they are free", other,
-                        ago)};
+    return {
+        fmt::format("job {} has its CPUs since {} ago; it goes on when they are free", other, ago)};
   }
   if (job.running && !job.flags.completing) {
     return {fmt::format("it gives way to job {} and ends in {} (GraceTime)", other,
