@@ -52,15 +52,16 @@ void parameters(const Pair& pair, PreemptKeys& keys, Complaints& complaints) {
     const std::string name = text::to_lower(word.substr(0, equals));
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
     const auto row = std::ranges::find(kParameters, name, &Parameter::name);
-    if (row == kParameters.end() || row->number != is_number(value) ||
-        (!row->number && !value.empty())) {
-      std::string allowed;
-      for (const Parameter& one : kParameters) {
-        if (!allowed.empty()) allowed += ", ";
-        allowed += fmt::format("{}{}", one.name, one.number ? "=number" : "");
-      }
+    if (row == kParameters.end()) {
+      complaints.warn(pair.at, fmt::format("PreemptParameters={} is not known and makes no "
+                                           "difference",
+                                           shown(word)));
+      continue;
+    }
+    if (row->number != is_number(value) || (!row->number && !value.empty())) {
+      const std::string allowed = fmt::format("{}{}", row->name, row->number ? "=number" : "");
       complaints.error(pair.at,
-                       fmt::format("PreemptParameters={}: allowed are {}", shown(word), allowed));
+                       fmt::format("PreemptParameters={}: allowed is {}", shown(word), allowed));
       continue;
     }
     keys.parameters[name] = value;

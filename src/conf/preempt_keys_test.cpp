@@ -71,8 +71,8 @@ TEST(PreemptKeys, SaysWhatItCannotMean) {
       {"PreemptMode=SOMETIMES", "PreemptMode"},
       {"PreemptType=preempt/whim", "PreemptType"},
       {"PreemptExemptTime=soon", "PreemptExemptTime"},
-      {"PreemptParameters=oldest_first", "allowed are min_exempt_priority=number"},
-      {"PreemptParameters=min_exempt_priority", "allowed are"},
+      {"PreemptParameters=youngest_first=1", "allowed is youngest_first"},
+      {"PreemptParameters=min_exempt_priority", "allowed is min_exempt_priority=number"},
       {"PartitionName=a PreemptMode=SUSPEND", "needs GANG in the cluster's PreemptMode"},
   };
   for (const Row& row : rows) {
@@ -85,6 +85,8 @@ TEST(PreemptKeys, WarnsOfWhatMakesNoDifference) {
               ElementsAre(HasSubstr("without PreemptType=preempt/partition_prio")));
   EXPECT_THAT(read("PreemptType=preempt/partition_prio\nPreemptMode=CANCEL,WITHIN").warnings,
               ElementsAre(HasSubstr("WITHIN makes no difference")));
+  EXPECT_THAT(read("PreemptParameters=oldest_first").warnings,
+              ElementsAre(HasSubstr("oldest_first is not known")));
   EXPECT_THAT(read("PreemptMode=GANG").warnings, ElementsAre(HasSubstr("no time slices")));
 }
 

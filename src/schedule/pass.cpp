@@ -83,7 +83,6 @@ bool Pass::go_on(std::size_t work) {
   const auto done = [&] { return work_.looked_at + work_.placed * kPlacementWork; };
   const std::size_t until = done() + work;
   known_->calendar.go_on();
-  if (preemption_) preemption_->forget();
   while (!turns_.empty()) {
     if (work > 0 && done() >= until) return false;
     const Turn turn = turns_.top();

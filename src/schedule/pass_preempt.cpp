@@ -58,7 +58,6 @@ Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
       earliest_.started(part->allocation);
     }
   }
-  preemption_->forget();
   const Time seconds = seconds_of(job, prepared);
   if (state_->giving_way_to(job.id) == nullptr) {  // suspended: what they lend is there
     std::vector<NodeIndex> nodes;

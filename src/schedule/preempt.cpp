@@ -94,6 +94,7 @@ void Preemption::gather() {
       one.tier = std::max(one.tier, state_->tier_of(part.partition));
       for (const cluster::NodeShare& share : part.allocation.nodes) {
         one.cpus += share.cpus;
+        one.gpus += share.gpus().count();
         one.nodes.push_back(share.node);
       }
     }
@@ -115,6 +116,22 @@ void Preemption::gather() {
   }
 }
 
+std::vector<bool> Preemption::willing_to(const Job& job, std::uint32_t tier) {
+  std::vector<bool> out(candidates_.size());
+  for (std::size_t i = 0; i < candidates_.size() && candidates_[i].tier < tier; ++i) {
+    const Candidate& one = candidates_[i];
+    const Job* other = state_->find(one.leader);
+    // It may have ended since they were gathered.
+    if (other == nullptr || !other->running || other->start_time != one.start) continue;
+    const Stays why = stays(*state_, {&job, tier}, *other, now_);
+    out[i] = why == Stays::no;
+    if (why != Stays::exempt) continue;
+    const Time until = exempt_until(*state_, *other);
+    if (look_again_ == 0 || until < look_again_) look_again_ = until;
+  }
+  return out;
+}
+
 std::optional<GivingWay> Preemption::find(const Job& job, const place::Prepared& prepared,
                                           Time seconds, const std::vector<JobId>& must_go,
                                           Work& work) {
@@ -125,22 +142,14 @@ std::optional<GivingWay> Preemption::find(const Job& job, const place::Prepared&
     Question question;
     question.seconds = seconds;
     question.work = &work;
-    question.willing.resize(candidates_.size());
-    bool any = false;
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      const Job& other = *state_->find(candidates_[i].leader);
-      const Stays why = stays(*state_, {&job, tier}, other, now_);
-      question.willing[i] = why == Stays::no;
-      any = any || why == Stays::no;
-      if (why == Stays::exempt) {
-        const Time until = exempt_until(*state_, other);
-        if (look_again_ == 0 || until < look_again_) look_again_ = until;
-      }
-      if (why == Stays::no && std::ranges::find(must_go, other.id) != must_go.end()) {
-        question.must_go.push_back(i);
-      }
-    }
+    question.willing = willing_to(job, tier);
     work.looked_at += candidates_.size();
+    for (std::size_t i = 0; i < candidates_.size() && !must_go.empty(); ++i) {
+      if (!question.willing[i]) continue;
+      const auto at = std::ranges::find(must_go, candidates_[i].leader);
+      if (at != must_go.end()) question.must_go.push_back(i);
+    }
+    const bool any = std::ranges::find(question.willing, true) != question.willing.end();
     if (!any || question.must_go.size() < must_go.size()) continue;
     // In one partition at a time: what it may take depends on where it is going to run.
     request::Request alone = job.what->request;
@@ -159,12 +168,12 @@ std::optional<GivingWay> Preemption::find(const Job& job, const place::Prepared&
 std::vector<JobId> Preemption::holders_of_licenses(const Job& job) {
   gather();
   auto missing = state_->missing_licenses(job);
-  const std::uint32_t tier = tiers_of(*state_, job).front().first;
+  const std::vector<bool> willing = willing_to(job, tiers_of(*state_, job).front().first);
   std::vector<JobId> out;
-  for (const Candidate& one : candidates_) {
-    if (missing.empty()) break;
+  for (std::size_t i = 0; i < candidates_.size() && !missing.empty(); ++i) {
+    const Candidate& one = candidates_[i];
+    if (!willing[i] || one.suspends) continue;
     const Job& other = *state_->find(one.leader);
-    if (one.suspends || stays(*state_, {&job, tier}, other, now_) != Stays::no) continue;
     bool has = false;
     for (auto at = missing.begin(); at != missing.end();) {
       const std::uint64_t count = State::licenses_of(other, at->first);
@@ -194,7 +203,7 @@ std::optional<GivingWay> Preemption::find_in(Question& question) {
         if (question.willing[i] && seen.insert(i).second) all.push_back(i);
       }
     }
-    if (auto plan = place(question, all, nodes)) return fewest(question, nodes, std::move(*plan));
+    if (const auto plan = place(question, all, nodes)) return fewest(question, nodes, *plan);
     if (count == ranked.size()) return std::nullopt;
   }
 }
@@ -271,41 +280,65 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
   return question.prepared->now(cluster::UsageView(state_->usage(), overlay_), usable);
 }
 
-std::optional<GivingWay> Preemption::fewest(const Question& question,
-                                            const std::vector<NodeIndex>& nodes, JobPlan plan) {
+GivingWay Preemption::fewest(const Question& question, const std::vector<NodeIndex>& nodes,
+                             const JobPlan& plan) {
   std::set<std::size_t> here;
   for (const NodeIndex node : nodes) {
     for (const std::size_t i : on_node_[node]) {
       if (question.willing[i]) here.insert(i);
     }
   }
-  const Positions order(here.begin(), here.end());
-  // The shortest beginning of the list that does.
-  std::size_t least = 0;
-  std::size_t most = order.size();  // does
-  Positions gone = order;
-  while (least < most) {
-    const std::size_t middle = least + (most - least) / 2;
-    const Positions some(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(middle));
-    if (auto found = place(question, some, nodes)) {
-      most = middle;
-      gone = some;
-      plan = std::move(*found);
-    } else {
-      least = middle + 1;
-    }
+  Positions order(here.begin(), here.end());
+  Choice best = first_of(question, nodes, order, plan);
+  if (best.gone.size() > 1 && !state_->policy().preempt.youngest_first) {
+    // One large job in place of several small ones.
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      const Candidate& x = candidates_[a];
+      const Candidate& y = candidates_[b];
+      if (x.tier != y.tier) return x.tier < y.tier;
+      return x.gpus != y.gpus ? x.gpus > y.gpus : x.cpus > y.cpus;
+    });
+    Choice other = first_of(question, nodes, order, plan);
+    if (cheaper(other.gone, best.gone)) best = std::move(other);
   }
-  spare(question, nodes, gone, plan);
-  std::set<std::size_t> all(gone.begin(), gone.end());
+  std::set<std::size_t> all(best.gone.begin(), best.gone.end());
   all.insert(question.must_go.begin(), question.must_go.end());
   GivingWay out;
   out.start = now_ + 1;
   for (const std::size_t position : all) {
-    const Candidate& one = candidates_[position];
-    out.jobs.push_back(one.leader);
-    out.start = std::max(out.start, now_ + one.grace);
+    out.jobs.push_back(candidates_[position].leader);
+    out.start = std::max(out.start, now_ + candidates_[position].grace);
   }
-  out.plan = std::move(plan);
+  out.plan = std::move(best.plan);
+  return out;
+}
+
+bool Preemption::cheaper(const Positions& a, const Positions& b) const {
+  const auto worst = [&](const Positions& some) {
+    std::uint32_t tier = 0;
+    for (const std::size_t position : some) tier = std::max(tier, candidates_[position].tier);
+    return tier;
+  };
+  return worst(a) != worst(b) ? worst(a) < worst(b) : a.size() < b.size();
+}
+
+Preemption::Choice Preemption::first_of(const Question& question,
+                                        const std::vector<NodeIndex>& nodes, const Positions& order,
+                                        const JobPlan& plan) {
+  Choice out{order, plan};
+  std::size_t least = 0;
+  std::size_t most = order.size();  // does
+  while (least < most) {
+    const std::size_t middle = least + (most - least) / 2;
+    Positions some(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(middle));
+    if (auto found = place(question, some, nodes)) {
+      most = middle;
+      out = {std::move(some), std::move(*found)};
+    } else {
+      least = middle + 1;
+    }
+  }
+  spare(question, nodes, out.gone, out.plan);
   return out;
 }
 

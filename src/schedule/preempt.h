@@ -51,8 +51,6 @@ class Preemption {
  public:
   Preemption(const job::State& state, Calendar& calendar, Time now);
 
-  /// Time has passed, or jobs have started or ended: looked up anew.
-  void forget() { known_ = false; }
   /// Who gives way to this job, or nullopt. `must_go` are asked in any case (they have licences).
   std::optional<GivingWay> find(const job::Job& job, const place::Prepared& prepared, Time seconds,
                                 const std::vector<JobId>& must_go, Work& work);
@@ -67,6 +65,7 @@ class Preemption {
     std::vector<JobId> parts;
     std::uint32_t tier = 0;
     std::uint64_t cpus = 0;
+    std::uint64_t gpus = 0;
     Time start = 0;
     Time grace = 0;
     bool suspends = false;
@@ -88,12 +87,23 @@ class Preemption {
   using Positions = std::vector<std::size_t>;
 
   void gather();
+  /// Who gives way to it in this tier.
+  [[nodiscard]] std::vector<bool> willing_to(const job::Job& job, std::uint32_t tier);
   std::optional<GivingWay> find_in(Question& question);
   [[nodiscard]] std::vector<Ranked> rank_nodes(const Question& question) const;
   std::optional<place::JobPlan> place(const Question& question, const Positions& gone,
                                       const std::vector<NodeIndex>& nodes);
-  std::optional<GivingWay> fewest(const Question& question, const std::vector<NodeIndex>& nodes,
-                                  place::JobPlan plan);
+  struct Choice {
+    Positions gone;
+    place::JobPlan plan;
+  };
+  GivingWay fewest(const Question& question, const std::vector<NodeIndex>& nodes,
+                   const place::JobPlan& plan);
+  /// Of this list, which does as a whole (`plan`): the shortest beginning that does, less those
+  /// that are not needed.
+  Choice first_of(const Question& question, const std::vector<NodeIndex>& nodes,
+                  const Positions& order, const place::JobPlan& plan);
+  [[nodiscard]] bool cheaper(const Positions& a, const Positions& b) const;
   void spare(const Question& question, const std::vector<NodeIndex>& nodes, Positions& gone,
              place::JobPlan& plan);
 

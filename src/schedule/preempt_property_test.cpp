@@ -223,7 +223,7 @@ class World {
       if (other.start_time == c_.now && other.attempt > 0 && !before_holds(before, other)) continue;
       if (goes_for(first, id) && other.preempted->at == c_.now && !other.parked()) {
         chosen.insert(id);
-      } else if (other.flags.completing) {
+      } else if (other.flags.completing && !(other.preempted && other.preempted->at == c_.now)) {
         ending.insert(id);
       }
     }

@@ -259,9 +259,9 @@ TEST(Preempt, WhatIsKnownSurvivesARestart) {
 
 TEST(Preempt, SuspendedOnesLendTheirCoresAndNothingElse) {
   World w(PreemptMode::suspend);
-  const JobId low = w.runs("-p low -w cpu1 -n16 --mem=1G");
+  const JobId low = w.runs("-p low -w cpu1 -n32 --mem=1G");
   const JobId gpu = w.runs("-p low -w gpu1 --gpus=4 -n1 --mem=1G");
-  const JobId urgent = w.submit("-p high -w cpu1 -n8 --mem=1G");
+  const JobId urgent = w.submit("-p high -w cpu1 -n16 --mem=1G");
   const JobId wants_gpu = w.submit("-p high -w gpu1 --gpus=1 -n1 --mem=1G");
   EXPECT_EQ(w.look().preempted, 1U);
   EXPECT_EQ(w.shown(low), "SUSPENDED None");
@@ -285,13 +285,13 @@ TEST(Preempt, SuspendedOnesLendTheirCoresAndNothingElse) {
 
 TEST(Preempt, AnExclusiveUserTakesNothingFromOthers) {
   World w;
-  const JobId mine = w.runs("-p low -w gpu1 --gpus=4 -n1 --mem=1G");
+  const JobId mine = w.runs("-p low -w gpu1 --gpus=4 -n1 --mem=1G -t 100");
   const JobId other =
-      w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G", "sbatch", kBob);
+      w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G -t 10", "sbatch", kBob);
   EXPECT_EQ(w.look().preempted, 0U);
   EXPECT_NE(w.fact(other).find("nothing is taken from other users"), std::string::npos)
       << w.fact(other);
-  w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G");
+  w.submit("-p high -w gpu1 --exclusive=user --gpus=1 -n1 --mem=1G -t 10");
   EXPECT_EQ(w.look().preempted, 1U);
   EXPECT_EQ(w.at(mine).base, job::Base::preempted);
 }
