@@ -57,8 +57,10 @@ void add_times(Record& out, const wire::JobInfo& job, const Style& style) {
   out.line(fmt::format("AccrueTime={}", time_text(job.accrue_time(), style)));
   out.line(fmt::format("StartTime={} EndTime={} Deadline={}", time_text(job.start_time(), style),
                        time_text(job.end_time(), style), time_text(job.deadline(), style, "N/A")));
-  if (job.preempt_time() != 0) {
-    out.line(fmt::format("PreemptTime={}", time_text(job.preempt_time(), style)));
+  if (job.preempt_time() != 0 || job.preemptable_time() != 0) {
+    out.line(fmt::format("PreemptEligibleTime={} PreemptTime={}",
+                         time_text(job.preemptable_time(), style),
+                         time_text(job.preempt_time(), style, "None")));
   }
   out.line(fmt::format("SuspendTime={} SecsPreSuspend={} LastSchedEval={} Scheduler={}",
                        time_text(job.suspend_time(), style, "None"), job.seconds_before_suspend(),

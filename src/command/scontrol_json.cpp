@@ -192,7 +192,7 @@ void append_partition(JsonText& json, const wire::PartitionInfo& p) {
   json.text("oversubscribe", p.over_subscribe().empty() ? "NO" : p.over_subscribe());
   json.words("state", std::vector<std::string>{p.state()});
   json.end_object();
-  json.number("grace_time", 0);
+  json.number("grace_time", p.grace_seconds());
   json.begin_object("maximums");
   json.number_or_infinite("cpus_per_node",
                           if_set(p.has_max_cpus_per_node(), p.max_cpus_per_node()));

@@ -105,9 +105,10 @@ std::string partition_text(const wire::PartitionInfo& p, const Style& style) {
                        or_all(p.allow_accounts()), or_all(p.allow_qos())));
   out.line(fmt::format("AllocNodes=ALL Default={} QoS=N/A", yes_no(p.is_default())));
   out.line(fmt::format(
-      "DefaultTime={} DisableRootJobs={} Exclusive={} GraceTime=0 Hidden={}",
+      "DefaultTime={} DisableRootJobs={} Exclusive={} GraceTime={} Hidden={}",
       p.has_default_time_minutes() ? text::format_minutes(p.default_time_minutes()) : "NONE",
-      yes_no(p.disable_root()), p.exclusive().empty() ? "NO" : p.exclusive(), yes_no(p.hidden())));
+      yes_no(p.disable_root()), p.exclusive().empty() ? "NO" : p.exclusive(), p.grace_seconds(),
+      yes_no(p.hidden())));
   out.line(fmt::format(
       "MaxNodes={} MaxTime={} MinNodes={} LLN={} MaxCPUsPerNode={} MaxCPUsPerSocket=UNLIMITED",
       or_unlimited(p.has_max_nodes(), p.max_nodes()),
@@ -121,7 +122,8 @@ std::string partition_text(const wire::PartitionInfo& p, const Style& style) {
       fmt::format("PriorityJobFactor={} PriorityTier={} RootOnly={} ReqResv=NO OverSubscribe={}",
                   p.priority_job_factor(), p.priority_tier(), yes_no(p.root_only()),
                   p.over_subscribe().empty() ? "NO" : p.over_subscribe()));
-  out.line("OverTimeLimit=NONE PreemptMode=OFF");
+  out.line(fmt::format("OverTimeLimit=NONE PreemptMode={}",
+                       p.preempt_mode().empty() ? "OFF" : p.preempt_mode()));
   out.line(fmt::format("State={} TotalCPUs={} TotalNodes={} SelectTypeParameters=NONE", p.state(),
                        p.total_cpus(), p.total_nodes()));
   out.line(fmt::format("JobDefaults={}", or_null(p.job_defaults())));

@@ -259,7 +259,7 @@ void append_second_half(JsonText& json, const Job& job) {
   json.set_number("minimum_cpus_per_node", job.min_cpus_node());
   json.set_number("minimum_tmp_disk_per_node", static_cast<std::int64_t>(job.min_tmp_mb()));
   json.set_number("preempt_time", job.preempt_time());
-  json.set_number("preemptable_time", 0);
+  json.set_number("preemptable_time", job.preemptable_time());
   json.set_number("pre_sus_time", job.seconds_before_suspend());
   json.boolean("hold", job.priority() == 0 && job.state() == "PENDING");
   json.set_number("priority", job.priority());

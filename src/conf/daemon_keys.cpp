@@ -119,7 +119,6 @@ constexpr auto kRows = std::to_array<Row>({
     {"SlurmdParameters", Options{&K::node}},
     {"DependencyParameters", Options{&K::dependency}},
     {"InteractiveStepOptions", Text{&K::interactive_step_options}},
-    {"PreemptMode", Text{&K::preempt_mode}},
     {"AccountingStorageType", Text{&K::accounting_storage_type}},
     {"AccountingStorageEnforce", Words{&K::accounting_enforce, Letters::lower}},
     {"AccountingStorageTRES", Words{&K::accounting_tres, Letters::lower}},
@@ -222,6 +221,7 @@ void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints&
 
 bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
   if (apply_priority_pair(pair, keys.priority, complaints)) return true;
+  if (apply_preempt_pair(pair, keys.preempt, complaints)) return true;
   if (is(pair, "SlurmctldHost")) {
     controller_host(pair, keys, complaints);
     return true;

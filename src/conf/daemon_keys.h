@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conf/lines.h"
+#include "conf/preempt_keys.h"
 #include "conf/priority_keys.h"
 
 namespace berth::conf {
@@ -89,7 +90,7 @@ struct DaemonKeys {
   Parameters scheduler, launch, controller, node, dependency;  // …Parameters
   std::string interactive_step_options = "--interactive --preserve-env --pty $SHELL";
   PriorityKeys priority;
-  std::string preempt_mode = "OFF";
+  PreemptKeys preempt;
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case
   std::vector<std::string> accounting_tres;     // what is added to the usual ones

@@ -75,6 +75,10 @@ class SlurmReader {
                        "DefMemPerNode and DefMemPerCPU exclude each other; DefMemPerCPU counts");
       out_.limits.def_mem_per_node_mb.reset();
     }
+    check_preempt(out_.daemon.preempt, complaints_);
+    for (const PartitionLine& line : out_.partitions) {
+      check_preempt_of_partition(out_.daemon.preempt, line.name, line.rules, complaints_);
+    }
   }
 
  private:

@@ -165,7 +165,6 @@ bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& co
       {"AllocNodes", &R::alloc_nodes},
       {"QOS", &R::qos},
       {"Alternate", &R::alternate},
-      {"PreemptMode", &R::preempt_mode},
       {"TRESBillingWeights", &R::billing_weights},
   });
   for (const TextRow& row : kTexts) {
@@ -174,6 +173,9 @@ bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& co
     (rules.*row.field).reset();
     if (!all) rules.*row.field = Located<std::string>{pair.value, pair.at};
     return true;
+  }
+  if (is(pair, "PreemptMode") && preempt_mode(pair, complaints)) {
+    rules.preempt_mode = Located<std::string>{pair.value, pair.at};
   }
   constexpr std::uint32_t kMaxPriority = 65533;
   if (is(pair, "PriorityTier") || is(pair, "Priority")) {

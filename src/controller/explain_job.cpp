@@ -1,6 +1,7 @@
 // scontrol explain: why a job waits.
 #include "controller/engine.h"
 #include "schedule/why.h"
+#include "schedule/why_preempt.h"
 
 namespace berth::controller {
 
@@ -51,6 +52,10 @@ void Engine::explain_job(Turn& turn, const Request& request) {
   reply.set_reason(job->reason);
   if (job->pending()) {
     put_why(scheduler_->why(*state_, *job, turn.now), request.caller, reply);
+  } else {
+    for (const std::string& fact : schedule::facts_of_giving_way(*state_, *job, turn.now)) {
+      reply.add_facts(fact);
+    }
   }
   outbox_.answer(request.peer, reply);
 }

@@ -141,6 +141,12 @@ void put_times(wire::JobInfo& out, const job::Job& job, const cluster::Partition
   } else if (start != 0 && job.time_limit_minutes) {
     out.set_end_time(start + std::int64_t{*job.time_limit_minutes} * 60 + job.seconds_suspended);
   }
+  if (job.preempted) {
+    out.set_preempt_time(job.preempted->at);
+    if (job.base == job::Base::running && job.preempted->until != 0) {
+      out.set_end_time(job.preempted->until);
+    }
+  }
   if (job.base == job::Base::suspended) {
     out.set_suspend_time(job.suspend_time);
     out.set_seconds_before_suspend(job.suspend_time - job.start_time - job.seconds_suspended);

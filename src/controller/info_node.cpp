@@ -204,6 +204,11 @@ wire::PartitionInfo partition_info(const InfoSite& site, const job::State& state
   const bool known = policy != state.policy().partitions.end();
   out.set_priority_tier(known ? policy->second.priority_tier : 1);
   out.set_priority_job_factor(known ? policy->second.priority_job_factor : 1);
+  const job::PreemptPolicy& preempt = state.policy().preempt;
+  const bool own_mode = known && policy->second.preempt_mode;
+  const job::PreemptMode mode = own_mode ? *policy->second.preempt_mode : preempt.mode;
+  out.set_preempt_mode(std::string(job::preempt_word(mode)));
+  if (known) out.set_grace_seconds(static_cast<std::uint32_t>(policy->second.grace));
   const conf::SlurmConf& conf = setup.config.slurm;
   const auto changed = state.partition_records().find(partition.name);
   const bool as_written = changed == state.partition_records().end();

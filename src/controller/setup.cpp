@@ -106,11 +106,19 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   setup.conf_path = path.string();
   auto config = conf::read_config(ConfSource(path));
   if (!config) return pass(std::move(config.error()));
+  if (config->slurm.daemon.preempt.type == "preempt/qos") {
+    const std::string text = "PreemptType=preempt/qos: there are no QOS yet, nobody could preempt";
+    if (!emulated) {
+      return fail(Code::bad_config, text, "use preempt/partition_prio or preempt/none");
+    }
+    setup.notes.push_back(text);
+  }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
   setup.config = std::move(*config);
   setup.cluster = std::move(site->cluster);
-  setup.notes = setup.config.warnings;
+  setup.notes.insert(setup.notes.begin(), setup.config.warnings.begin(),
+                     setup.config.warnings.end());
   setup.notes.insert(setup.notes.end(), site->warnings.begin(), site->warnings.end());
   const std::string told = told_conf(setup.conf_path);
   setup.policy = settings::policy_of(setup.config, told, emulated, members_of);

@@ -19,7 +19,8 @@ Bytes bytes_of(const google::protobuf::MessageLite& message) {
 }
 
 std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job, job::Time now,
-                                       bool accrue_always) {
+                                       const job::State& state) {
+  const bool accrue_always = state.policy().priority.accrue_always;
   auto view = std::make_shared<JobView>();
   view->id = job.id;
   view->array_id = job.array_id();
@@ -43,6 +44,9 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
     if (!job.array->task) view->rest = std::make_shared<const Bits>(job.array->rest);
   }
   wire::JobInfo info = job_info(site, job, now);
+  if (job.running && state.preempt_mode(job) != job::PreemptMode::off) {
+    info.set_preemptable_time(job.start_time + state.policy().preempt.exempt);
+  }
   if (info.detail_size() > 0) {
     wire::JobInfo detail;
     detail.mutable_detail()->Swap(info.mutable_detail());
@@ -80,17 +84,16 @@ void Engine::publish_jobs() {
   const bool all = std::exchange(all_jobs_changed_, false);
   const std::uint64_t round = state_->priority_round();
   const bool priorities = std::exchange(published_round_, round) != round;
-  const bool accrue_always = state_->policy().priority.accrue_always;
   // All is made before the lock is taken: readers wait for the exchange alone.
   std::map<job::JobId, std::shared_ptr<const JobView>> jobs;
   if (all) {
     for (const auto& [id, job] : state_->jobs())
-      jobs.emplace_hint(jobs.end(), id, view_of(site, job, now, accrue_always));
+      jobs.emplace_hint(jobs.end(), id, view_of(site, job, now, *state_));
   } else {
     for (const job::JobId id : changed_jobs_) {
       const job::Job* job = state_->find(id);
       jobs.emplace_hint(jobs.end(), id,
-                        job == nullptr ? nullptr : view_of(site, *job, now, accrue_always));
+                        job == nullptr ? nullptr : view_of(site, *job, now, *state_));
     }
   }
   parts_.published.change([&](Picture& picture) {

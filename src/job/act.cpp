@@ -259,6 +259,12 @@ Result<void> State::resume(JobId id, const Caller& caller, Time now) {
   auto found = own_job(m.find(id), caller);
   if (!found) return pass(std::move(found.error()));
   if ((*found)->base != Base::suspended) return pass(job_error(JobFault::not_suspended));
+  if ((*found)->parked()) {
+    if (unpark(id, now)) return {};
+    return fail(Code::bad_value, std::string(fault_text(JobFault::disabled)),
+                fmt::format("job {} has its CPUs; it goes on when they are free",
+                            (*found)->preempted ? (*found)->preempted->by : 0));
+  }
   for (Job* part : m.components_of(**found)) {
     if (part->base != Base::suspended) continue;
     part->base = Base::running;

@@ -81,8 +81,9 @@ void State::Memory::end_whole(Job& job, Base base, const std::string& reason,
 
 void State::Memory::all_gone(Job& job, Time now) {
   Running& running = *job.running;
-  if (!running.released) usage->release(job.allocation);
+  if (!running.released) usage->release(held(job));
   running.released = true;
+  forget_giving_way(job);
   count_licenses(job, false);
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     NodeState& node = nodes[share.node];
@@ -138,7 +139,7 @@ void State::Memory::end_to_requeue(Job& job, bool held, bool special, const std:
   job.held = job.held || held;
   job.flags.requeue_hold = held && !special;
   job.flags.special_exit = special;
-  if (!held && job.restarts > policy.max_batch_requeue) {
+  if (!held && job.restarts - job.preemptions > policy.max_batch_requeue) {
     job.held = true;
     job.flags.requeue_hold = true;
     reason = "JobHoldMaxRequeue";

@@ -37,7 +37,9 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   if (job.flags.configuring) running.not_begun = {job.nodes.begin(), job.nodes.end()};
   running.ready = !job.flags.configuring;
   running.not_gone = {record.waiting_nodes().begin(), record.waiting_nodes().end()};
-  m.usage->take(job.allocation);
+  running.keeps_no_cores = record.keeps_no_cores();
+  m.usage->take(m.held(job));
+  m.remember_giving_way(job);
   m.count_licenses(job, true);
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     m.nodes[share.node].jobs.insert(job.id);
@@ -124,7 +126,12 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.next_id = std::max(m.next_id, id + 1);
     const bool holds = kept.flags.completing || (!ended(kept.base) && kept.base != Base::pending);
     if (holds) {
-      if (kept.allocation.nodes.size() == kept.nodes.size() && m.fits(kept.allocation, false)) {
+      cluster::Allocation held = kept.allocation;
+      if (record.keeps_no_cores()) {
+        for (cluster::NodeShare& share : held.nodes) share.cores = {};
+        held.whole_nodes = false;
+      }
+      if (held.nodes.size() == kept.nodes.size() && m.fits(held, false)) {
         hold_again(m, kept, record);
         if (kept.flags.completing && kept.running->not_gone.empty()) m.all_gone(kept, now);
       } else {

@@ -207,6 +207,7 @@ void State::Memory::arm(const Job& job) {
       }
     }
     at(job.deadline);
+    if (job.preempted) at(job.preempted->until);
   } else if (job.flags.completing && policy.complete_wait > 0) {
     at(job.end_time + Time{policy.complete_wait});
   } else if (ended(job.base) && !job.flags.completing) {
@@ -290,7 +291,7 @@ void State::Memory::rebuild_usage() {
   usage = std::make_unique<cluster::Usage>(cluster);
   for (auto& [id, job] : jobs) {
     if (!job.running || job.running->released) continue;
-    usage->take(job.allocation);
+    usage->take(held(job));
     for (const auto& [name, share] : job.running->leaving) {
       usage->take({{share}, job.allocation.whole_nodes});
     }

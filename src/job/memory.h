@@ -46,6 +46,11 @@ struct State::Memory {
   std::uint64_t priority_round = 0;
   Time priorities_at = 0;
   Backfilled backfilled;
+  /// Who waits for others to give way → those who still hold something.
+  std::map<JobId, std::set<JobId>> giving_way;
+  std::set<JobId> parked;        // suspended without their cores
+  std::optional<Time> look_at;   // the scheduler wants to look again then
+  std::uint64_t preemptions = 0;
   JobId next_id = 1;
   std::uint32_t fifo = 0;
   std::uint64_t sluids = 0;
@@ -160,6 +165,16 @@ struct State::Memory {
   // late_step.cpp
   void keep_late_steps(Job& job);
   void end_late_step(Job& job, const wire::StepEnded& message, Time now);
+
+  // preempt.cpp
+  /// It gives way now: its grace, if it had one, is over.
+  void give_way(Job& job, Time now);
+  /// What the job holds: all of its allocation, or what a suspended job keeps.
+  [[nodiscard]] static cluster::Allocation held(const Job& job);
+  void forget_giving_way(const Job& job);
+  void remember_giving_way(const Job& job);
+  /// Gives its cores to others (true), or takes them back.
+  void park(Job& job, bool parks);
 
   // resize.cpp
   /// The node has given back what the job was shrunk by; false when it is none of these.

@@ -95,8 +95,11 @@ std::string Job::shown() const {
 }
 
 std::optional<Time> Job::limit_at() const {
-  if (start_time == 0 || !running || !time_limit_minutes) return std::nullopt;
-  return start_time + Time{*time_limit_minutes} * 60 + seconds_suspended;
+  if (start_time == 0 || !running) return std::nullopt;
+  std::optional<Time> limit;
+  if (time_limit_minutes) limit = start_time + Time{*time_limit_minutes} * 60 + seconds_suspended;
+  if (!preempted || preempted->how == PreemptMode::suspend || preempted->until == 0) return limit;
+  return std::min(limit.value_or(preempted->until), preempted->until);
 }
 
 std::string exit_reason(std::int32_t status) {

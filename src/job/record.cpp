@@ -20,6 +20,26 @@ void put_array(wire::JobRecord& out, const Job& job) {
   out.set_array_step(job.array->step);
 }
 
+void put_preempted(wire::JobRecord& out, const Job& job) {
+  out.set_preemptions(job.preemptions);
+  out.set_keeps_no_cores(job.parked());
+  if (!job.preempted) return;
+  out.set_preempted_by(job.preempted->by);
+  out.set_preempt_time(job.preempted->at);
+  out.set_preempt_until(job.preempted->until);
+  out.set_preempt_how(std::string(preempt_word(job.preempted->how)));
+}
+
+std::unique_ptr<Preempted> preempted_of(const wire::JobRecord& record) {
+  if (record.preempted_by() == 0) return nullptr;
+  Preempted out{record.preempted_by(), record.preempt_time(), record.preempt_until(),
+                PreemptMode::cancel};
+  for (const PreemptMode mode : {PreemptMode::requeue, PreemptMode::suspend}) {
+    if (record.preempt_how() == preempt_word(mode)) out.how = mode;
+  }
+  return std::make_unique<Preempted>(out);
+}
+
 Flags flags_of(const wire::JobRecord& record) {
   Flags flags;
   for (const std::string& name : record.flags()) {
@@ -94,6 +114,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_accrued(job.accrued);
   out.set_switch_wait_since(job.switch_wait_since);
   job.waits.store(out);
+  put_preempted(out, job);
   return out;
 }
 
@@ -161,6 +182,8 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.accrued = record.accrued();
   job.switch_wait_since = record.switch_wait_since();
   job.waits = WaitLog::from(record);
+  job.preempted = preempted_of(record);
+  job.preemptions = record.preemptions();
   return job;
 }
 

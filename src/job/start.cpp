@@ -67,6 +67,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.exit_status = 0;
   job.derived_exit_status = 0;
   job.ended_by.reset();
+  job.preempted.reset();
   job.next_step = 0;
   job.seconds_suspended = 0;
   job.backfilled = backfilled;

@@ -217,6 +217,29 @@ class State {
   /// CompleteWait: while a job is completing, and not for too long already, none is started.
   [[nodiscard]] bool waits_for_completing(Time now) const;
 
+  // ---- Preemption (called by schedule::run) ----------------------------------------------------
+  /// How a running job would give way; off: it does not.
+  [[nodiscard]] PreemptMode preempt_mode(const Job& job) const;
+  /// PriorityTier of the partition, 1 where it has none.
+  [[nodiscard]] std::uint32_t tier_of(const std::string& partition) const;
+  /// A running job (with all components) gives way to another, as preempt_mode() says: at once, or
+  /// when its grace is over. False when it cannot.
+  bool preempt(JobId id, JobId by, Time now);
+  /// Jobs that give way to this one and still hold something; nullptr = none.
+  [[nodiscard]] const std::set<JobId>* giving_way_to(JobId id) const;
+  /// Jobs that are suspended for others and do not have their cores.
+  [[nodiscard]] const std::set<JobId>& parked() const;
+  /// A parked job goes on, when its cores are free.
+  bool unpark(JobId id, Time now);
+  /// Jobs that gave way since this State was made.
+  [[nodiscard]] std::uint64_t preemptions() const;
+  /// Licences that are lacking for it to start, by name.
+  [[nodiscard]] std::map<std::string, std::uint64_t> missing_licenses(const Job& job) const;
+  /// How many of that licence a job has.
+  [[nodiscard]] static std::uint64_t licenses_of(const Job& job, const std::string& name);
+  /// Wakes the scheduler at that moment, at the latest.
+  void look_again(Time at);
+
   // ---- What nodes say --------------------------------------------------------------------------
   /// A node registered: compared with slurm.conf, then its jobs and steps with ours.
   /// The refusal is for NodeVerdict (unknown node).

@@ -33,8 +33,12 @@ void running_due(State::Memory& m, Job& job, Time now) {
     m.end_whole(job, Base::deadline, "DeadLine", "", false, now);
     return;
   }
+  if (job.preempted && job.preempted->until != 0 && job.preempted->until <= now) {
+    m.give_way(job, now);
+    return;
+  }
   if (job.base != Base::running) return;
-  if (const auto limit = job.limit_at()) {
+  if (const auto limit = job.limit_at(); limit && !job.preempted) {
     if (*limit + m.over_time(job) <= now) {
       m.end_whole(job, Base::timeout, "TimeLimit", "TIME LIMIT", false, now);
       return;
@@ -86,6 +90,7 @@ std::optional<Time> State::next_deadline() const {
   if (!m_->timers.empty()) next = m_->timers.begin()->first;
   for (const auto& [index, when] : m_->node_timers) next = std::min(next.value_or(when), when);
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
+  if (m_->look_at) next = std::min(next.value_or(*m_->look_at), *m_->look_at);
   return next;
 }
 
@@ -102,6 +107,10 @@ void State::tick(Time now) {
     if (job != nullptr) due(m, *job, now);
   }
   if (m.priority_due && *m.priority_due <= now) m.reprioritise(now);
+  if (m.look_at && *m.look_at <= now) {
+    m.look_at.reset();
+    m.wake_all();
+  }
   std::vector<cluster::NodeIndex> silent;
   for (const auto& [index, when] : m.node_timers) {
     if (when <= now) silent.push_back(index);

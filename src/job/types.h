@@ -56,6 +56,19 @@ inline bool ended(Base base) {
   return base >= Base::completed;
 }
 
+/// How a job gives way to another.
+enum class PreemptMode : std::uint8_t { off, cancel, requeue, suspend };
+/// "OFF", "CANCEL", …
+std::string_view preempt_word(PreemptMode mode);
+
+/// Of a job that gives way to another, or did when it ran last.
+struct Preempted {
+  JobId by = 0;
+  Time at = 0;     // PreemptTime
+  Time until = 0;  // it may run so long yet (GraceTime); of one that is suspended: until SIGSTOP
+  PreemptMode how = PreemptMode::cancel;
+};
+
 /// Flags beside the base state.
 struct Flags {
   bool completing = false;    // over, but some node has not said JobGone
@@ -167,6 +180,7 @@ struct Running {
   bool ready = false;                // all nodes said JobBegun
   bool warned = false;               // --signal was sent
   bool released = false;             // Usage was given back
+  bool keeps_no_cores = false;       // was suspended for another job, which may have its cores
   /// Nodes the job was shrunk by, until they have said JobGone; not part of the allocation.
   std::map<std::string, cluster::NodeShare> leaving;
   std::vector<std::string> node_names;  // of the allocation, in order
@@ -246,7 +260,13 @@ struct Job {
   std::vector<std::string> nodes;  // names, in order of `allocation`
   std::unique_ptr<Running> running;
   std::unique_ptr<LateSteps> late;
+  std::unique_ptr<Preempted> preempted;
+  std::uint32_t preemptions = 0;  // of the restarts: because it gave way
 
+  /// It gave way: it will end, or is suspended without its cores.
+  [[nodiscard]] bool gives_way() const { return preempted && running; }
+  /// Suspended for another job, which may have its cores.
+  [[nodiscard]] bool parked() const { return running && running->keeps_no_cores; }
   [[nodiscard]] bool pending() const { return base == Base::pending && !flags.completing; }
   [[nodiscard]] bool holds_nodes() const { return running != nullptr; }
   [[nodiscard]] bool is_array_rest() const { return array && !array->task; }
@@ -254,7 +274,8 @@ struct Job {
   [[nodiscard]] JobId array_id() const { return array ? array->job_id : id; }
   /// "12", "12_3", "12_[3-9%2]", "12+1".
   [[nodiscard]] std::string shown() const;
-  /// When the time limit is over (start + limit + suspended); nullopt = unlimited or not running.
+  /// When the time limit is over (start + limit + suspended), or the grace of one that gives way;
+  /// nullopt = unlimited or not running.
   [[nodiscard]] std::optional<Time> limit_at() const;
 };
 
@@ -297,6 +318,8 @@ struct NodeState {
 /// What of a partition only policy reads (placement reads cluster::Partition).
 struct PartitionPolicy {
   std::uint32_t priority_tier = 1;
+  std::optional<PreemptMode> preempt_mode;  // unset: the cluster's
+  Time grace = 0;                           // GraceTime
   std::uint32_t priority_job_factor = 1;
   std::optional<std::uint32_t> over_time_minutes;
   bool root_only = false;
@@ -336,6 +359,19 @@ struct PriorityPolicy {
   bool size_over_time = false;  // SMALL_RELATIVE_TO_TIME
 };
 
+/// Preempt* of slurm.conf.
+struct PreemptPolicy {
+  bool by_tier = false;  // PreemptType=preempt/partition_prio
+  PreemptMode mode = PreemptMode::off;
+  bool lower_priority_only = false;                  // PreemptMode=PRIORITY
+  Time exempt = 0;                                   // nobody gives way who runs for less than that
+  std::optional<std::uint32_t> min_exempt_priority;  // nor who has this priority
+  bool youngest_first = false;
+  bool reclaim_licenses = false;
+  bool send_user_signal = false;
+  Time suspend_grace = 2;  // from SIGTSTP to SIGSTOP
+};
+
 /// Settings of slurm.conf that decide about jobs and nodes.
 struct Policy {
   std::string cluster_name = "cluster";
@@ -364,6 +400,7 @@ struct Policy {
   std::map<std::string, PartitionPolicy> partitions;
   PriorityPolicy priority;
   std::uint32_t max_switch_wait = 300;  // seconds a job waits for few switches at most
+  PreemptPolicy preempt;
   bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
 };

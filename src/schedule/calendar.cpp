@@ -14,9 +14,9 @@ using Use = Timeline::Use;
 /// Adds one use to what is taken. Devices and cores that several uses have one after the other are
 /// taken all the same: nobody moves while it runs.
 void add_use(const cluster::Node& node, const Use& use, NodeUsage& out) {
-  out.cores |= use.share->cores;
+  if (!use.lends_cores) out.cores |= use.share->cores;
   ++out.jobs;
-  out.closed = out.closed || use.whole_node;
+  out.closed = out.closed || (use.whole_node && !use.lends_cores);
   for (const cluster::GresShare& gres : use.share->gres) {
     const cluster::Gres* here = node.find_gres(gres.name);
     if (here == nullptr) continue;
@@ -144,7 +144,8 @@ const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
     const auto& shares = job->allocation.nodes;
     const auto share = std::ranges::lower_bound(shares, index, {}, &NodeShare::node);
     if (share == shares.end() || share->node != index) continue;
-    out.push_back({{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true});
+    out.push_back(
+        {{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true, id, job->parked()});
   }
   return out;
 }
@@ -167,13 +168,21 @@ const Timeline& Calendar::timeline(NodeIndex node) {
   return *timeline;
 }
 
-NodeUsage Calendar::usage_over(NodeIndex index, const Span& span) const {
+NodeUsage Calendar::usage_over(NodeIndex index, const Span& span, const Gone* gone) const {
   const cluster::Node& node = state_->cluster().nodes[index];
   const cluster::Usage& usage = state_->usage();
   std::vector<Use> meeting = uses(index);
-  std::erase_if(meeting, [&](const Use& use) { return !use.span.meets(span); });
+  std::erase_if(meeting, [&](const Use& use) {
+    return !use.span.meets(span) ||
+           (gone != nullptr && use.running && gone->jobs.contains(use.job));
+  });
+  if (gone != nullptr) {
+    for (Use& use : meeting) {
+      use.lends_cores = use.lends_cores || (use.running && gone->suspended.contains(use.job));
+    }
+  }
   // What is used now is taken as it is; later, only what runs on.
-  const bool starts_now = span.from <= now_;
+  const bool starts_now = span.from <= now_ && gone == nullptr;
   NodeUsage out = starts_now ? usage.at(index) : usage.pristine(usage.class_of(index));
   for (const Use& use : meeting) {
     if (!starts_now || !use.running) add_use(node, use, out);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "job/state.h"
@@ -22,6 +23,12 @@ struct Planned {
   JobId job = 0;
   Span span;
   cluster::Allocation allocation;
+};
+
+/// Running jobs that are thought away: "what if these were gone?".
+struct Gone {
+  std::set<JobId> jobs;
+  std::set<JobId> suspended;  // keep all but their cores
 };
 
 class Calendar {
@@ -55,7 +62,8 @@ class Calendar {
   /// Something is planned on the node in that time.
   [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
   /// All that is used of a node at any moment of that time.
-  [[nodiscard]] cluster::NodeUsage usage_over(NodeIndex node, const Span& span) const;
+  [[nodiscard]] cluster::NodeUsage usage_over(NodeIndex node, const Span& span,
+                                              const Gone* gone = nullptr) const;
   /// The same in numbers, for all time to come.
   const Timeline& timeline(NodeIndex node);
   /// When something planned on the node begins, from `from` on; 0 = never.

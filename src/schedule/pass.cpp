@@ -24,7 +24,8 @@ Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Option
       now_(now),
       options_(options),
       each_one_(state.queue().size() <= options.each_one),
-      earliest_(state, knowledge.calendar, now) {
+      earliest_(state, knowledge.calendar, now),
+      preempts_(state.policy().preempt.by_tier) {
   knowledge.calendar.begin(now);
   // On a large cluster only the first that waits gets a plan in between.
   const bool many = kind == Kind::plan || small(state, options);
@@ -46,6 +47,7 @@ Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Option
     plans_left_ -= std::min(plans_left_, kind == Kind::arrivals ? kept : std::size_t{0});
     somebody_waits_ = kind == Kind::arrivals && kept > 0;
   }
+  if (!state.parked().empty()) gather_parked();
   std::ranges::sort(grown_);
   grown_.erase(std::ranges::unique(grown_).begin(), grown_.end());
 }
@@ -87,11 +89,13 @@ bool Pass::go_on(std::size_t work) {
     turns_.pop();
     const auto key = state_->key_of(turn.key.id);
     const Job* job = key ? state_->find(turn.key.id) : nullptr;
+    if (resumed_ < parked_.size()) resume_down_to(turn.key.tier);
     if (job != nullptr) {
       work_.looked_at += 1;
       const Outcome outcome = consider(*job, turn.group);
       const Known& known = groups_[turn.group];
       const bool hopeless = outcome == Outcome::waits && known.failed &&
+                            (!preempts_ || known.nobody_gives_way) &&
                             (!known.plannable || known.planless || plans_left_ == 0);
       if (hopeless && !each_one_ && kind_ != Kind::arrivals) continue;
     }
@@ -113,6 +117,8 @@ Figures Pass::take_figures() {
 }
 
 void Pass::end() {
+  resume_down_to(0);
+  give_cores_up();
   figures_.backfill = kind_ == Kind::plan;
   std::set<NodeIndex> nodes;
   const Time far = now_ + Time{options_.backfill_window_minutes} * 60;
@@ -132,6 +138,7 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
     std::string reason;
     if (!state_->eligible(*at, now_, reason)) {
       if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
+      if (preempts_ && reason == "Licenses" && takes_licenses(*at)) return Outcome::waits;
       give_up(id);
       return Outcome::passed_over;
     }
@@ -147,7 +154,10 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
   Known& known = groups_[group];
   Shape& shape = known_->shapes.of(*state_, job);
   const place::Prepared& prepared = shape.prepared;
-  if (!known.failed && !still_waits(job, group, prepared, known)) {
+  const bool claims = !known_->claims.empty() && known_->claims.contains(job.id);
+  bool tried = kind_ == Kind::plan;
+  if ((!known.failed || claims) && (claims || !still_waits(job, group, prepared, known))) {
+    tried = true;
     // What is planned for it is not in its own way.
     std::vector<Planned> own = known_->calendar.take(job.id);
     std::optional<JobPlan> plan;
@@ -174,7 +184,7 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
       }
     }
     // An own place that is kept says nothing about others of the group.
-    known.failed = own.empty() || kind_ != Kind::freed;
+    known.failed = (own.empty() && !claims) || kind_ != Kind::freed;
     if (own.empty()) {
       known_->waits[group] = known;
     } else {
@@ -185,7 +195,9 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
   tell(job, known);
   if (known.plannable) {
     somebody_waits_ = true;
-    plan(job, group, known);
+    const Outcome taken = preempts_ ? takes_a_place(job, known, tried) : Outcome::passed_over;
+    if (taken == Outcome::started) return taken;
+    if (taken == Outcome::passed_over) plan(job, group, known);
     for (const std::string& name : partitions(job)) ++waiting_in_[name];
   }
   return Outcome::waits;
@@ -253,6 +265,7 @@ bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
     known_->calendar.started(plan.allocation);
     earliest_.started(plan.allocation);
   }
+  known_->claims.erase(job.id);
   ++figures_.started;
   return true;
 }

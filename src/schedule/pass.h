@@ -10,6 +10,7 @@
 #include "schedule/calendar.h"
 #include "schedule/earliest.h"
 #include "schedule/groups.h"
+#include "schedule/preempt.h"
 #include "schedule/schedule.h"
 #include "schedule/shapes.h"
 
@@ -31,6 +32,7 @@ struct Knowledge {
   };
   std::unordered_map<GroupKey, Waits, GroupKeyHash> waits;  // jobs without a plan
   std::unordered_map<JobId, Waits> planned_waits;           // jobs with one
+  std::set<JobId> claims;  // jobs that others gave way to, until they start
 };
 
 class Pass {
@@ -49,6 +51,8 @@ class Pass {
   bool go_on(std::size_t work);
   /// What was done since the last call.
   Figures take_figures();
+  /// A job might take the place of others, which can be told when plans are made anew.
+  [[nodiscard]] bool wants_plans() const { return wants_plans_; }
 
  private:
   struct Turn {
@@ -61,6 +65,7 @@ class Pass {
     bool failed = false;    // cannot start now
     bool planless = false;  // no start was found for one of them
     Time not_before = 0;    // the last planned start of one of them
+    bool nobody_gives_way = false;
   };
   enum class Outcome { started, waits, passed_over };
 
@@ -94,6 +99,18 @@ class Pass {
   void keep(const job::Job& job, Time start, Time seconds, const place::JobPlan& plan);
   void show(const job::Job& job);
   [[nodiscard]] bool may_plan(const job::Job& job) const;
+  // pass_preempt.cpp
+  /// Others give way to it: it has a place from when they are gone (waits), or their cores at once
+  /// (started); else passed_over.
+  Outcome takes_a_place(const job::Job& job, Known& known, bool tried);
+  Outcome take_place(const job::Job& job, const place::Prepared& prepared, const GivingWay& found);
+  /// reclaim_licenses: those that have what it lacks give way.
+  bool takes_licenses(const job::Job& job);
+  void keep_claim(const job::Job& job);
+  [[nodiscard]] bool plans_behind(const job::Job& job) const;
+  void gather_parked();
+  void resume_down_to(std::uint32_t tier);
+  void give_cores_up();
   /// Without backfill: somebody before it waits in its partition.
   [[nodiscard]] bool must_queue(const job::Job& job) const;
   /// Partitions it may run in.
@@ -118,6 +135,12 @@ class Pass {
   std::map<std::string, std::size_t>
       waiting_in_;  // jobs that wait for what others hold, by partition
   bool somebody_waits_ = false;
+  bool preempts_ = false;  // jobs give way to others here
+  std::optional<Preemption> preemption_;
+  bool wants_plans_ = false;
+  std::vector<std::pair<std::uint32_t, JobId>> parked_;  // by tier, the highest first
+  std::size_t resumed_ = 0;                              // of these: looked at
+  std::vector<JobId> kept_cores_;                        // suspended jobs, in the calendar
 };
 
 }  // namespace berth::schedule

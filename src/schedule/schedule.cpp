@@ -28,6 +28,7 @@ struct Scheduler::Memory {
   std::uint64_t order;
   std::unique_ptr<Pass> pass;  // one that is not done yet
   job::Time planned_at = 0;
+  bool plans_wanted = false;  // somebody might take the place of others
 };
 
 Scheduler::Scheduler() = default;
@@ -61,17 +62,25 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
   const bool fresh = !memory_;
   if (fresh) memory_ = std::make_unique<Memory>(state);
   Memory& m = *memory_;
+  // A large cluster has new plans once a second at most.
+  const auto may_plan = [&] { return now > m.planned_at || small(state, options); };
   const auto finish = [&] {
     const bool done = m.pass->go_on(options.slice);
     Figures figures = m.pass->take_figures();
     figures.unfinished = !done;
-    if (done) m.pass.reset();
+    if (!done) return figures;
+    m.plans_wanted = m.pass->wants_plans();
+    m.pass.reset();
+    if (!m.plans_wanted) return figures;
+    figures.unfinished = may_plan();
+    if (!figures.unfinished) state.look_again(now + 1);
     return figures;
   };
   if (m.pass) return finish();
   if (state.waits_for_completing(now)) return {};  // what woke it is kept
   const job::Wake wake = state.take_wake();
-  if (!wake.any() && !fresh) return {};
+  const bool wanted = m.plans_wanted && may_plan();
+  if (!wake.any() && !fresh && !wanted) return {};
   if (m.order != state.priority_round()) {
     m.order = state.priority_round();
     m.fill(state);
@@ -88,7 +97,9 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
   const bool due = now >= m.planned_at + options.plan_interval || now < m.planned_at;
   const bool plan = fresh || (everything && (due || small(state, options))) ||
                     (overtaken && (now > m.planned_at || small(state, options))) ||
-                    (everything && overdue(state, m.known.calendar, now) && now > m.planned_at);
+                    (everything && overdue(state, m.known.calendar, now) && now > m.planned_at) ||
+                    wanted;
+  if (plan) m.plans_wanted = false;
   // The first that waits is the first to get a plan: it need not be one that has just come.
   everything = everything || overtaken || m.known.calendar.plans().empty();
   if (plan) m.planned_at = now;

@@ -16,8 +16,9 @@ struct Figures {
   std::size_t examined = 0;  // jobs looked at
   std::size_t placed = 0;    // placements worked out
   std::size_t started = 0;
-  bool backfill = false;    // plans were made anew, to the end
-  bool unfinished = false;  // there is more to do: call again
+  std::size_t preempted = 0;  // jobs that gave way to others
+  bool backfill = false;      // plans were made anew, to the end
+  bool unfinished = false;    // there is more to do: call again
 };
 
 struct Options {

@@ -49,6 +49,8 @@ class Timeline {
     const cluster::NodeShare* share = nullptr;
     bool whole_node = false;
     bool running = false;  // it began before now
+    JobId job = 0;         // of those that run
+    bool lends_cores = false;
   };
   Timeline(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
            const std::vector<Use>& uses);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedule/changes.h"
+#include "schedule/why_preempt.h"
 #include "text/hostlist.h"
 
 namespace berth::schedule {
@@ -115,8 +116,11 @@ void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job:
   }
   out.basis = basis_of(out, knowledge.calendar, job);
   if (plan.verdict != place::Verdict::now && plan.verdict != place::Verdict::later) return;
-  find_holders(state, nodes_of_interest(state, knowledge.calendar, job, shape.prepared),
-               out.planned_start, now, out);
+  const auto nodes = nodes_of_interest(state, knowledge.calendar, job, shape.prepared);
+  find_holders(state, nodes, out.planned_start, now, out);
+  for (std::string& fact : facts_of_preempting(state, job, nodes, now)) {
+    out.facts.push_back(std::move(fact));
+  }
   out.changes = changes_that_start(state, knowledge, job, now);
 }
 
@@ -152,6 +156,9 @@ Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
   out.reason = job.reason;
   out.waiting = state.queue().size();
   if (!job.reason_text.empty()) out.facts.push_back(job.reason_text);
+  for (std::string& fact : facts_of_giving_way(state, job, now)) {
+    out.facts.push_back(std::move(fact));
+  }
   const auto key = state.key_of(job.id);
   if (!key) {
     for (std::string& fact : facts_outside(job)) out.facts.push_back(std::move(fact));

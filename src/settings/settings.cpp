@@ -48,6 +48,38 @@ std::optional<std::uint64_t> number(const conf::Parameters& parameters, std::str
   return value;
 }
 
+job::PreemptMode mode_of(std::string_view word) {
+  if (text::equal_ignoring_case(word, "CANCEL")) return job::PreemptMode::cancel;
+  if (text::equal_ignoring_case(word, "REQUEUE")) return job::PreemptMode::requeue;
+  if (text::equal_ignoring_case(word, "SUSPEND")) return job::PreemptMode::suspend;
+  return job::PreemptMode::off;
+}
+
+/// Older files have preempt_youngest_first and its like in SchedulerParameters.
+job::PreemptPolicy preempt_of(const conf::DaemonKeys& keys) {
+  const conf::PreemptKeys& preempt = keys.preempt;
+  const auto flag = [&](const std::string& name) {
+    return preempt.parameters.contains(name) || keys.scheduler.contains("preempt_" + name) ||
+           keys.controller.contains("preempt_" + name);
+  };
+  job::PreemptPolicy out;
+  out.by_tier = preempt.type == "preempt/partition_prio";
+  out.mode = mode_of(preempt.mode.mode);
+  out.lower_priority_only = preempt.mode.priority;
+  out.exempt = preempt.exempt_seconds.value_or(0);
+  if (const auto priority = number(preempt.parameters, "min_exempt_priority")) {
+    out.min_exempt_priority =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(*priority, UINT32_MAX));
+  }
+  out.youngest_first = flag("youngest_first");
+  out.reclaim_licenses = flag("reclaim_licenses");
+  out.send_user_signal = flag("send_user_signal");
+  if (const auto seconds = number(preempt.parameters, "suspend_grace_time")) {
+    out.suspend_grace = static_cast<job::Time>(std::min<std::uint64_t>(*seconds, 3600));
+  }
+  return out;
+}
+
 job::PriorityPolicy priority_of(const conf::PriorityKeys& keys) {
   const auto flag = [&](std::string_view name) {
     return std::ranges::find(keys.flags, name) != keys.flags.end();
@@ -82,6 +114,15 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
   if (rules.over_time_limit_minutes) {
     policy.over_time_minutes = rules.over_time_limit_minutes->value;
   }
+  if (rules.preempt_mode) {
+    // Of several words one is a mode, the others are flags of the cluster.
+    policy.preempt_mode = job::PreemptMode::off;
+    for (const std::string_view word : text::split(rules.preempt_mode->value, ',')) {
+      const job::PreemptMode mode = mode_of(text::trim(word));
+      if (mode != job::PreemptMode::off) policy.preempt_mode = mode;
+    }
+  }
+  if (rules.grace_seconds) policy.grace = rules.grace_seconds->value;
   if (rules.root_only) policy.root_only = rules.root_only->value;
   if (rules.disable_root_jobs) policy.disable_root = rules.disable_root_jobs->value;
   policy.allow_accounts = names_in(rules.allow_accounts);
@@ -132,6 +173,7 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.emulated = emulated;
   policy.licenses = licenses_in(keys.licenses);
   policy.priority = priority_of(keys.priority);
+  policy.preempt = preempt_of(keys);
   policy.user_top = keys.controller.contains("enable_user_top");
   for (const conf::PartitionLine& line : config.slurm.partitions) {
     policy.partitions[line.name] = partition_policy(line.rules, find_members);

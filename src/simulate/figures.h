@@ -47,6 +47,7 @@ struct Outcome {
   std::uint64_t timed_out = 0;
   std::uint64_t otherwise = 0;  // ended in another way
   std::uint64_t restarts = 0;
+  std::uint64_t preemptions = 0;  // times a job gave way to another
   std::uint64_t refused = 0;
   std::vector<std::string> refused_first;
   std::uint64_t never_started = 0;                     // still waiting when nothing more happens

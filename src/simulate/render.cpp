@@ -109,6 +109,7 @@ std::vector<Row> rows_of(const Report& report) {
   add("jobs started", Unit::count, [](const Outcome& o) { return o.started; });
   add("  by backfill", Unit::count, [](const Outcome& o) { return o.backfilled; });
   add("  ended by their limit", Unit::count, [](const Outcome& o) { return o.timed_out; });
+  add("  preempted", Unit::count, [](const Outcome& o) { return o.preemptions; });
   add("  started again", Unit::count, [](const Outcome& o) { return o.restarts; });
   add("jobs refused", Unit::count, [](const Outcome& o) { return o.refused; });
   add("jobs that never started", Unit::count, [](const Outcome& o) { return o.never_started; });

@@ -107,6 +107,7 @@ void add_run(Json& json, const Outcome& run) {
   json.count("timed_out", run.timed_out);
   json.count("ended_otherwise", run.otherwise);
   json.count("started_again", run.restarts);
+  json.count("preemptions", run.preemptions);
   json.count("refused", run.refused);
   json.count("never_started", run.never_started);
   json.close('}');

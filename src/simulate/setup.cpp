@@ -89,6 +89,9 @@ Result<Setup> read_setup(const conf::FileSource& source, const std::vector<Overr
   Setup setup;
   setup.label = std::move(label);
   setup.notes = config->warnings;
+  if (config->slurm.daemon.preempt.type == "preempt/qos") {
+    setup.notes.emplace_back("PreemptType=preempt/qos: there are no QOS, nobody preempts");
+  }
   setup.notes.insert(setup.notes.end(), site->warnings.begin(), site->warnings.end());
   setup.cluster = std::move(site->cluster);
   setup.policy = settings::policy_of(*config, "slurm.conf", true, {});

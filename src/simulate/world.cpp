@@ -59,6 +59,7 @@ class World {
     }
     if (how_.tell) tell();
     give_up_waiting();
+    out_.preemptions = state_.preemptions();
     const std::vector<std::string> notes = wording_.notes();
     out_.notes.insert(out_.notes.end(), notes.begin(), notes.end());
     measure_.finish(out_);

@@ -17,9 +17,9 @@ constexpr const char* kConf =
     "NodeName=n1 Sockets=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=4000 Gres=gpu:a100:2\n"
     "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n";
 
-Setup setup_of(std::vector<Override> overrides = {}) {
+Setup setup_of(std::vector<Override> overrides = {}, const std::string& more = "") {
   const conf::MemorySource source(
-      {{"slurm.conf", kConf},
+      {{"slurm.conf", kConf + more},
        {"gres.conf", "NodeName=n1 Name=gpu Type=a100 File=/dev/nvidia[0-1]\n"}});
   auto setup = read_setup(source, overrides, "test");
   EXPECT_TRUE(setup) << (setup ? "" : setup.error().what());
@@ -190,6 +190,30 @@ TEST(Synthetic, LoadIsWhatWasAskedFor) {
   for (const char* text : {"jobs", "jobs=0", "load=x", "load=0", "what=1", "jobs=1,,load=1e"}) {
     EXPECT_FALSE(read_synthetic(text)) << text;
   }
+}
+
+/// The low job has run for 30 of its 100 seconds when the high one takes both GPUs; it starts again
+/// from the beginning when the delay of a requeue is over.
+TEST(World, WhoGivesWayStartsAgain) {
+  Trace trace;
+  trace.name = "tiers";
+  const auto add = [&](std::int64_t submit, std::int64_t runtime, const char* partition) {
+    TraceJob one = job(trace, submit, runtime, 10, 2);
+    Ask ask = trace.asks[one.ask];
+    ask.partition = partition;
+    one.ask = trace.intern(ask);
+    trace.jobs.push_back(one);
+  };
+  add(0, 100, "main");
+  add(30, 50, "high");
+  const Setup setup =
+      setup_of({{"PreemptType", "preempt/partition_prio"}, {"PreemptMode", "REQUEUE"}},
+               "PartitionName=high Nodes=ALL PriorityTier=5 State=UP\n");
+  const Outcome out = run(setup, trace);
+  EXPECT_EQ(out.preemptions, 1U);
+  EXPECT_EQ(out.restarts, 1U);
+  EXPECT_EQ(out.completed, 2U);
+  EXPECT_EQ(out.makespan, 30 + 120 + 100);
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+// A job that waits takes its place from others that give way; and those that were suspended for
+// others go on.
+#include <algorithm>
+
+#include "schedule/pass.h"
+
+namespace berth::schedule {
+
+using job::Job;
+using place::JobPlan;
+
+/// Somebody behind this one has a place: what it may take is known when plans are made anew.
+bool Pass::plans_behind(const Job& job) const {
+  if (kind_ == Kind::plan) return false;
+  const auto key = state_->key_of(job.id);
+  return key && std::ranges::any_of(known_->calendar.plans(), [&](const auto& plan) {
+           const auto other = state_->key_of(plan.first);
+           return other && *key < *other;
+         });
+}
+
+Pass::Outcome Pass::takes_a_place(const Job& job, Known& known, bool tried) {
+  if (job.het) return Outcome::passed_over;
+  if (state_->giving_way_to(job.id) != nullptr) {
+    keep_claim(job);
+    return Outcome::waits;
+  }
+  // Nothing has changed for it since it was asked.
+  if (!tried) known.nobody_gives_way = true;
+  const bool own_question = job.what->request.exclusive == request::Exclusive::user;
+  if ((known.nobody_gives_way && !own_question) || must_queue(job)) return Outcome::passed_over;
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  if (!prepared.runnable()) return Outcome::passed_over;
+  if (plans_behind(job)) {
+    wants_plans_ = true;
+    return Outcome::passed_over;
+  }
+  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
+  std::vector<Planned> own = known_->calendar.take(job.id);
+  const auto found =
+      preemption_->find(job, prepared, seconds_of(job, prepared), /*must_go=*/{}, work_);
+  if (found && !found->jobs.empty()) return take_place(job, prepared, *found);
+  known.nobody_gives_way = !found;
+  if (preemption_->look_again() > now_) state_->look_again(preemption_->look_again());
+  for (Planned& planned : own) known_->calendar.add(std::move(planned));
+  return Outcome::passed_over;
+}
+
+Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
+                               const GivingWay& found) {
+  for (const JobId id : found.jobs) {
+    std::vector<const Job*> parts{state_->find(id)};
+    if (parts.front()->het) parts = components(*parts.front());
+    if (!state_->preempt(id, job.id, now_)) continue;
+    ++figures_.preempted;
+    for (const Job* part : parts) {
+      known_->calendar.started(part->allocation);
+      earliest_.started(part->allocation);
+    }
+  }
+  const Time seconds = seconds_of(job, prepared);
+  if (state_->giving_way_to(job.id) == nullptr) {  // suspended: what they lend is there
+    std::vector<NodeIndex> nodes;
+    for (const cluster::NodeShare& share : found.plan.allocation.nodes) nodes.push_back(share.node);
+    std::vector<JobPlan> plans;
+    if (auto plan = earliest_.now_on(nodes, prepared, seconds, work_)) {
+      plans.push_back(std::move(*plan));
+      if (start(job, std::move(plans))) return Outcome::started;
+    }
+  }
+  keep(job, found.start, seconds, found.plan);
+  known_->claims.insert(job.id);
+  show(job);
+  return Outcome::waits;
+}
+
+bool Pass::takes_licenses(const Job& job) {
+  if (!state_->policy().preempt.reclaim_licenses || job.het || must_queue(job)) return false;
+  if (state_->giving_way_to(job.id) != nullptr) {
+    keep_claim(job);
+    return true;
+  }
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  if (!prepared.runnable()) return false;
+  if (plans_behind(job)) {
+    wants_plans_ = true;
+    return false;
+  }
+  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
+  const std::vector<JobId> holders = preemption_->holders_of_licenses(job);
+  if (holders.empty()) return false;
+  const auto found = preemption_->find(job, prepared, seconds_of(job, prepared), holders, work_);
+  return found && take_place(job, prepared, *found) == Outcome::waits;
+}
+
+/// Its place stays its own while those that had it end.
+void Pass::keep_claim(const Job& job) {
+  known_->claims.insert(job.id);
+  if (known_->calendar.has(job.id)) return;
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  const Time seconds = seconds_of(job, prepared);
+  Time start = now_ + 1;
+  for (const JobId id : *state_->giving_way_to(job.id)) {
+    if (const Job* other = state_->find(id)) start = std::max(start, end_of(*other, now_));
+  }
+  const auto old = old_.find(job.id);
+  if (old != old_.end()) {
+    Planned again{job.id, {start, start + seconds}, old->second.allocation};
+    if (known_->calendar.is_free(again)) {
+      known_->calendar.add(std::move(again));
+      show(job);
+      return;
+    }
+  }
+  if (auto later = earliest_.later(prepared, seconds, 0, work_)) {
+    keep(job, later->start, seconds, later->plan);
+    show(job);
+  }
+}
+
+void Pass::gather_parked() {
+  for (const JobId id : state_->parked()) {
+    const Job* job = state_->find(id);
+    if (job == nullptr || job->flags.completing) continue;
+    parked_.emplace_back(state_->tier_of(job->partition), id);
+  }
+  std::ranges::stable_sort(parked_, [](const auto& a, const auto& b) { return a.first > b.first; });
+}
+
+/// Suspended jobs of this tier or a higher one come before those that wait: they go on, or their
+/// cores are kept from those.
+void Pass::resume_down_to(std::uint32_t tier) {
+  for (; resumed_ < parked_.size() && parked_[resumed_].first >= tier; ++resumed_) {
+    const JobId id = parked_[resumed_].second;
+    const Job* job = state_->find(id);
+    if (job == nullptr || !job->parked() || job->flags.completing) continue;
+    cluster::Allocation cores;
+    for (const cluster::NodeShare& share : job->allocation.nodes) {
+      cluster::NodeShare& one = cores.nodes.emplace_back();
+      one.node = share.node;
+      one.cores = share.cores;
+    }
+    // One that comes before it may be about to have them.
+    constexpr Time kSoon = 2;
+    const Time left = std::max<Time>(end_of(*job, now_) - now_, kSoon);
+    if (known_->calendar.is_free({id, {now_, now_ + kSoon}, cores}) && state_->unpark(id, now_)) {
+      known_->calendar.started(cores);
+      earliest_.started(cores);
+      continue;
+    }
+    known_->calendar.add({id, {now_, now_ + left}, std::move(cores)});
+    kept_cores_.push_back(id);
+  }
+}
+
+void Pass::give_cores_up() {
+  for (const JobId id : kept_cores_) known_->calendar.remove(id);
+  kept_cores_.clear();
+}
+
+}  // namespace berth::schedule
