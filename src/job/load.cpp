@@ -87,6 +87,11 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.nodes[i].silent_since = now;
     m.expect(i, now);
   }
+  for (const wire::ReservationRecord& record : stored.reservations) {
+    reservation::Reservation one = from_record(m.cluster, record);
+    m.last_reservation = std::max(m.last_reservation, one.number);
+    m.reservations.emplace(record.name(), std::move(one));
+  }
   std::vector<std::pair<JobId, std::string>> dependencies;
   // Elements of an array and equal submissions are read once.
   using Parts = std::vector<std::shared_ptr<const Submission>>;
@@ -145,6 +150,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.requeue_place(job, now);
   }
   for (auto& [id, job] : m.jobs) m.arm(job);
+  if (!m.reservations.empty()) m.reservations_changed(now);
   m.wake_all();
 }
 
@@ -169,6 +175,8 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     m.nodes.push_back(fresh ? NodeState{} : std::move(at->second));
     if (fresh) m.take_configured_state(static_cast<cluster::NodeIndex>(m.nodes.size() - 1), now);
     m.nodes.back().planned = false;
+    m.nodes.back().reservation.clear();
+    m.nodes.back().maintenance = false;
     apply_node_changes(node, m.nodes.back());
   }
   m.planned_nodes.clear();
@@ -208,6 +216,8 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     steps.rotation = job.running->steps.rotation;
     job.running->steps = std::move(steps);
   }
+  m.reserved_nodes.clear();
+  m.move_reservations(before);
   m.rebuild_usage();
   m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
@@ -225,6 +235,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     if (job.pending()) m.requeue_place(job, now);
     m.arm(job);
   }
+  if (!m.reservations.empty()) m.reservations_changed(now);
   ++m.version;
 }
 

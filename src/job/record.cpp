@@ -93,6 +93,9 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_accrue_since(job.accrue_since);
   out.set_accrued(job.accrued);
   job.waits.store(out);
+  out.set_reservation(job.reservation);
+  out.set_reservation_gone(job.reservation_gone);
+  out.set_reservation_over(job.reservation_over);
   return out;
 }
 
@@ -159,6 +162,9 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.accrue_since = record.accrue_since();
   job.accrued = record.accrued();
   job.waits = WaitLog::from(record);
+  job.reservation = record.reservation();
+  job.reservation_gone = record.reservation_gone();
+  job.reservation_over = record.reservation_over();
   return job;
 }
 

@@ -54,6 +54,8 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   }
   job.running->node_names = job.nodes;
   job.running->not_begun = {job.nodes.begin(), job.nodes.end()};
+  job.reservation = plan.reservation;
+  job.reservation_over = 0;
   job.base = Base::running;
   job.flags = {};
   job.flags.configuring = true;
@@ -97,7 +99,11 @@ bool State::eligible(const Job& job, Time now, std::string& reason) const {
     reason = "JobArrayTaskLimit";
     return false;
   }
-  if (!m.licenses_free(job)) {
+  if (m.view_bars(job)) {
+    reason = "Reservation";
+    return false;
+  }
+  if (!m.licenses_free(job, now)) {
     reason = "Licenses";
     return false;
   }

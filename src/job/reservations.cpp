@@ -1,0 +1,322 @@
+// Reservations come, are in force, and go: what that does to jobs and nodes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "job/memory.h"
+#include "text/words.h"
+
+namespace berth::job {
+
+using reservation::Flag;
+using reservation::Reservation;
+using reservation::Window;
+
+const std::map<std::string, Reservation>& State::reservations() const {
+  return m_->reservations;
+}
+
+const Reservation* State::find_reservation(std::string_view name) const {
+  const auto at = m_->reservations.find(std::string(name));
+  return at == m_->reservations.end() ? nullptr : &at->second;
+}
+
+std::uint64_t State::reservation_round() const {
+  return m_->reservation_round;
+}
+
+const View& State::view(std::uint32_t number) const {
+  return m_->views[number];
+}
+
+std::vector<JobId> State::jobs_in(std::string_view reservation) const {
+  std::vector<JobId> out;
+  for (const JobId id : m_->holding) {
+    if (m_->jobs.at(id).reservation == reservation) out.push_back(id);
+  }
+  return out;
+}
+
+std::string State::free_reservation_name(std::string_view user) const {
+  for (std::uint32_t number = m_->last_reservation + 1;; ++number) {
+    std::string name = fmt::format("{}_{}", user, number);
+    if (!m_->reservations.contains(name)) return name;
+  }
+}
+
+void State::keep_reservation(Reservation reservation, Time now) {
+  Memory& m = *m_;
+  if (reservation.number == 0) reservation.number = ++m.last_reservation;
+  const std::string name = reservation.name;
+  m.reservations.insert_or_assign(name, std::move(reservation));
+  m.dirty_reservations.insert(name);
+  m.sync = true;
+  m.reservations_changed(now);
+}
+
+Result<void> State::drop_reservation(std::string_view name, Time now) {
+  Memory& m = *m_;
+  const std::vector<JobId> running = jobs_in(name);
+  if (!running.empty()) {
+    return fail(Code::nodes_busy, "Requested reservation is in use",
+                fmt::format("job {} runs in it", m.jobs.at(running.front()).shown()));
+  }
+  m.forget_reservation(std::string(name), now);
+  m.reservations_changed(now);
+  return {};
+}
+
+Result<void> State::skip_reservation(std::string_view name, Time now) {
+  Memory& m = *m_;
+  Reservation& one = m.reservations.at(std::string(name));
+  if (!one.recurs()) {
+    return fail(Code::bad_value, "Requested reservation is invalid",
+                fmt::format("{} does not recur: delete it, or change its times", name));
+  }
+  m.end_occurrence(one, now);
+  m.reservations_changed(now);
+  return {};
+}
+
+Result<void> State::Memory::check_reservation(std::string_view names,
+                                              const reservation::User& user) const {
+  if (names.empty()) return {};
+  for (const std::string_view name : text::split(names, ',')) {
+    const auto at = reservations.find(std::string(name));
+    if (at == reservations.end()) {
+      return fail(Code::bad_value, "Requested reservation is invalid",
+                  fmt::format("there is no reservation {}", name));
+    }
+    if (!reservation::may_use(at->second, user)) {
+      return fail(Code::bad_value, "Access denied to requested reservation",
+                  fmt::format("who may use it: scontrol show reservation {}", name));
+    }
+  }
+  return {};
+}
+
+void State::Memory::set_view(Job& job) {
+  job.view = 0;
+  const std::string_view asked = job.asked_reservation();
+  if (reservations.empty() && asked.empty()) return;
+  View view;
+  view.only = !asked.empty();
+  reservation::User user{job.uid, job.gid, job.what->account, job.what->qos};
+  if (view.only) {
+    user.privileged = job.uid == 0 || policy.admins.contains(job.uid);
+    for (const std::string_view name : text::split(asked, ',')) {
+      const auto at = reservations.find(std::string(name));
+      if (at != reservations.end() && reservation::may_use(at->second, user)) {
+        view.names.emplace_back(name);
+      }
+    }
+  } else {
+    for (const auto& [name, one] : reservations) {
+      if (one.flags.has(Flag::magnetic) && reservation::may_use(one, user)) {
+        view.names.push_back(name);
+      }
+    }
+    if (view.names.empty()) return;
+  }
+  const std::string key = fmt::format("{}{}", view.only ? '=' : '~', fmt::join(view.names, ","));
+  const auto [at, fresh] = view_numbers.emplace(key, views.size());
+  if (fresh) views.push_back(std::move(view));
+  job.view = at->second;
+}
+
+void State::Memory::reservations_changed(Time now) {
+  ++reservation_round;
+  for (auto& [id, job] : jobs) {
+    if (job.pending()) set_view(job);
+  }
+  mark_reserved_nodes(now);
+  arm_reservations(now);
+  wake_all();
+  ++version;
+}
+
+void State::Memory::mark_reserved_nodes(Time now) {
+  std::map<cluster::NodeIndex, const Reservation*> in_force;
+  for (const auto& [name, one] : reservations) {
+    if (!one.active(now) || !one.allocation.whole_nodes) continue;
+    for (const cluster::NodeShare& share : one.allocation.nodes) {
+      const Reservation*& here = in_force[share.node];
+      if (here == nullptr || one.flags.has(Flag::maint)) here = &one;
+    }
+  }
+  const auto mark = [&](cluster::NodeIndex index, const Reservation* by) {
+    NodeState& node = nodes[index];
+    const std::string name = by == nullptr ? "" : by->name;
+    const bool maintenance = by != nullptr && by->flags.has(Flag::maint);
+    if (node.reservation == name && node.maintenance == maintenance) return;
+    node.reservation = name;
+    node.maintenance = maintenance;
+    changed_nodes.insert(cluster.nodes[index].name);
+  };
+  for (const cluster::NodeIndex index : reserved_nodes) {
+    if (!in_force.contains(index)) mark(index, nullptr);
+  }
+  reserved_nodes.clear();
+  for (const auto& [index, by] : in_force) {
+    mark(index, by);
+    reserved_nodes.insert(index);
+  }
+}
+
+void State::Memory::arm_reservations(Time now) {
+  reservation_due.reset();
+  const auto at = [&](Time when) {
+    if (when > now) reservation_due = std::min(reservation_due.value_or(when), when);
+  };
+  for (const auto& [name, one] : reservations) {
+    if (one.flags.has(Flag::time_float)) continue;
+    at(one.start);
+    at(one.end);
+    if (!one.flags.has(Flag::purge_comp) || !one.active(now)) continue;
+    // Jobs that wait for it may leave the queue any time: looked at as often as it could be over.
+    at((one.idle_since > 0 ? one.idle_since : now) + std::max<Time>(one.purge_after, 1));
+  }
+}
+
+void State::Memory::reservations_tick(Time now) {
+  const auto used = [&](const std::string& name) {
+    return std::ranges::any_of(jobs, [&](const auto& entry) {
+      const Job& job = entry.second;
+      if (job.running) return job.reservation == name;
+      if (!job.pending()) return false;
+      const auto names = text::split(job.asked_reservation(), ',');
+      return std::ranges::find(names, name) != names.end();
+    });
+  };
+  const auto runs_in = [&](const std::string& name) {
+    return std::ranges::any_of(holding, [&](JobId id) { return jobs.at(id).reservation == name; });
+  };
+  std::vector<std::string> over;
+  for (auto& [name, one] : reservations) {
+    if (one.flags.has(Flag::time_float)) continue;
+    if (one.flags.has(Flag::purge_comp) && one.active(now)) {
+      const bool idle = !used(name);
+      const Time since = !idle ? 0 : one.idle_since > 0 ? one.idle_since : now;
+      if (since != one.idle_since) dirty_reservations.insert(name);
+      one.idle_since = since;
+      if (idle && now >= since + one.purge_after) {
+        if (!one.recurs()) {
+          over.push_back(name);
+          continue;
+        }
+        end_occurrence(one, now);
+      }
+    }
+    if (one.end > now) continue;
+    // Those that still run have a little more time; the others are for what comes next.
+    if (!one.flags.has(Flag::flex) && policy.reservation_overrun_minutes) {
+      for (const JobId id : holding) {
+        Job& job = jobs.at(id);
+        if (job.reservation != name || job.reservation_over > 0 || job.flags.completing) continue;
+        job.reservation_over = one.end + Time{*policy.reservation_overrun_minutes} * 60;
+        arm(job);
+        touch(job);
+      }
+    }
+    if (one.recurs()) {
+      end_occurrence(one, now);
+    } else if (!runs_in(name)) {
+      over.push_back(name);
+    }
+  }
+  for (const std::string& name : over) forget_reservation(name, now);
+  reservations_changed(now);
+}
+
+void State::Memory::end_occurrence(Reservation& one, Time now) {
+  constexpr int kMost = 100000;  // a controller that was away for years catches up
+  Window at{one.start, one.end};
+  for (int i = 0; i < kMost; ++i) {
+    at = reservation::next_occurrence(one.flags, at);
+    if (at.until > now) break;
+  }
+  one.start = at.from;
+  one.end = at.until;
+  one.idle_since = 0;
+  dirty_reservations.insert(one.name);
+  sync = true;
+}
+
+void State::Memory::forget_reservation(const std::string& name, Time now) {
+  const auto at = reservations.find(name);
+  if (at == reservations.end()) return;
+  const bool holds = !at->second.flags.has(Flag::no_hold_jobs_after);
+  reservations.erase(at);
+  dirty_reservations.insert(name);
+  sync = true;
+  for (auto& [id, job] : jobs) {
+    if (!job.pending() || job.asked_reservation().empty()) continue;
+    const auto names = text::split(job.asked_reservation(), ',');
+    if (std::ranges::find(names, name) == names.end()) continue;
+    if (std::ranges::any_of(names, [&](std::string_view other) {
+          return reservations.contains(std::string(other));
+        })) {
+      continue;
+    }
+    job.reservation_gone = true;
+    if (holds && !job.held) {
+      job.held = true;
+      job.priority = 0;
+      drop_plan(job);
+      set_reason(job, "ReservationDeleted",
+                 fmt::format("reservation {} is over or deleted; `scontrol release {}` lets the "
+                             "job run without it",
+                             name, job.shown()));
+    }
+    requeue_place(job, now);
+    touch(job);
+  }
+}
+
+void State::Memory::move_reservations(const cluster::Cluster& before) {
+  for (auto& [name, one] : reservations) {
+    std::vector<cluster::NodeShare> kept;
+    const cluster::Partition* partition = cluster.find_partition(one.partition);
+    if (one.flags.has(Flag::part_nodes) && partition != nullptr && one.allocation.whole_nodes) {
+      for (const cluster::NodeIndex index : partition->nodes) {
+        const cluster::Node& node = cluster.nodes[index];
+        cluster::NodeShare& share = kept.emplace_back();
+        share.node = index;
+        share.cores = Bits::first_n(node.cores()) - node.reserved_cores;
+        share.cpus = static_cast<std::uint32_t>(share.cores.count()) * node.threads_per_core;
+      }
+    } else {
+      for (cluster::NodeShare& share : one.allocation.nodes) {
+        const auto index = cluster.find_node(before.nodes[share.node].name);
+        if (!index) continue;
+        share.node = *index;
+        kept.push_back(std::move(share));
+      }
+    }
+    std::ranges::sort(kept, {}, &cluster::NodeShare::node);
+    one.allocation.nodes = std::move(kept);
+    dirty_reservations.insert(name);
+  }
+}
+
+std::uint64_t State::Memory::licenses_kept(const std::string& name, const Job& job,
+                                           Time now) const {
+  std::uint64_t kept = 0;
+  const Time seconds = job.time_limit_minutes ? Time{*job.time_limit_minutes} * 60 : Time{1} << 32U;
+  for (const auto& [other, one] : reservations) {
+    const auto count = one.licenses.find(name);
+    if (count == one.licenses.end() || !one.first_meeting({now, now + seconds}, now)) continue;
+    if (std::ranges::find(views[job.view].names, other) != views[job.view].names.end()) continue;
+    std::uint64_t used = 0;
+    for (const JobId id : holding) {
+      const Job& running = jobs.at(id);
+      if (running.reservation != other) continue;
+      const auto counts = license_counts(running.what->licenses);
+      if (const auto at = counts.find(name); at != counts.end()) used += at->second;
+    }
+    kept += count->second - std::min(count->second, used);
+  }
+  return kept;
+}
+
+}  // namespace berth::job
