@@ -22,6 +22,7 @@ place::JobFacts facts_again(const State::Memory& m, const Job& job) {
   facts.allocation = job.allocation;
   facts.partition = job.partition;
   facts.time_limit_minutes = job.time_limit_minutes;
+  facts.reservation = job.reservation;
   if (const cluster::Partition* partition = m.cluster.find_partition(job.partition)) {
     facts.memory = place::make_ask(m.cluster, *partition, facts.request, facts.counts).memory;
   }

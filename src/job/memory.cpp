@@ -254,6 +254,7 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   node.state_reason = state.reason;
   usage->refresh_room(index);
   if (node.usable) wake_all();
+  reserved_nodes_lost = reserved_nodes_lost || !reservations.empty();
 }
 
 void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
@@ -313,7 +314,9 @@ bool State::Memory::licenses_free(const Job& job, Time now) const {
     const auto total = policy.licenses.find(name);
     const auto used = licenses_used.find(name);
     const std::uint64_t taken = used == licenses_used.end() ? 0 : used->second;
-    if (total == policy.licenses.end() || taken + count + licenses_kept(name, job, now) > total->second) return false;
+    if (total == policy.licenses.end() ||
+        taken + count + licenses_kept(name, job, now) > total->second)
+      return false;
   }
   return true;
 }

@@ -39,6 +39,7 @@ struct State::Memory {
   std::uint32_t last_reservation = 0;  // its number
   std::uint64_t reservation_round = 0;
   std::optional<Time> reservation_due;
+  bool reserved_nodes_lost = false;  // or taken by jobs: others may take their places
   std::vector<View> views = {View()};
   std::map<std::string, std::uint32_t> view_numbers;
   std::set<cluster::NodeIndex> reserved_nodes;  // NodeState::reservation is set

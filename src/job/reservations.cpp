@@ -66,6 +66,10 @@ Result<void> State::drop_reservation(std::string_view name, Time now) {
   return {};
 }
 
+bool State::take_reserved_nodes_lost() {
+  return std::exchange(m_->reserved_nodes_lost, false);
+}
+
 Result<void> State::skip_reservation(std::string_view name, Time now) {
   Memory& m = *m_;
   Reservation& one = m.reservations.at(std::string(name));

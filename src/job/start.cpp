@@ -27,6 +27,7 @@ place::JobFacts facts_of(const Job& job, const place::JobPlan& plan) {
   facts.partition = plan.partition;
   facts.time_limit_minutes = plan.time_limit_minutes;
   facts.memory = plan.memory;
+  facts.reservation = plan.reservation;
   return facts;
 }
 
@@ -55,6 +56,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.running->node_names = job.nodes;
   job.running->not_begun = {job.nodes.begin(), job.nodes.end()};
   job.reservation = plan.reservation;
+  m.reserved_nodes_lost = m.reserved_nodes_lost || !job.reservation.empty();
   job.reservation_over = 0;
   job.base = Base::running;
   job.flags = {};

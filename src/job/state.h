@@ -41,7 +41,8 @@ struct Dirty {
   bool sync = false;
   [[nodiscard]] bool empty() const {
     return jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
-           reservations.empty() && deleted_reservations.empty() && forgotten.empty() && !next_job_id;
+           reservations.empty() && deleted_reservations.empty() && forgotten.empty() &&
+           !next_job_id;
   }
 };
 
@@ -316,6 +317,8 @@ class State {
   void keep_reservation(reservation::Reservation reservation, Time now);
   /// Refused while jobs run in it.
   Result<void> drop_reservation(std::string_view name, Time now);
+  /// Nodes have gone away or come back, or jobs have started in reservations, since the last call.
+  bool take_reserved_nodes_lost();
   /// The present occurrence of one that recurs is left out.
   Result<void> skip_reservation(std::string_view name, Time now);
 

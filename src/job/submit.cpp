@@ -104,8 +104,7 @@ std::optional<Error> in_vain(const State::Memory& m, const Submission& what, con
                              Time now) {
   const request::Command command = what.request.command;
   if (const auto may = m.check_reservation(
-          what.reservation,
-          {caller.uid, caller.gid, what.account, what.qos, caller.privileged});
+          what.reservation, {caller.uid, caller.gid, what.account, what.qos, caller.privileged});
       !may) {
     return refusal(command, may.error().code, may.error().what(), may.error().hint);
   }

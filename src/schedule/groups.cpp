@@ -15,7 +15,7 @@ GroupKey group_of(const job::Job& job) {
   const std::uint64_t minutes = !job.time_limit_decided  ? kUndecided
                                 : job.time_limit_minutes ? *job.time_limit_minutes
                                                          : kUnlimited;
-  return {job.what->shape, minutes};
+  return {job.what->shape, minutes, job.view};
 }
 
 std::optional<job::QueueKey> Groups::living(const job::State& state, Members& members,
