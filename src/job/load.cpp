@@ -151,7 +151,10 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.requeue_place(job, now);
   }
   for (auto& [id, job] : m.jobs) m.arm(job);
-  if (!m.reservations.empty()) m.reservations_changed(now);
+  if (!m.reservations.empty()) {
+    m.reservations_changed(now);
+    m.reservation_due = now;  // some may have ended meanwhile
+  }
   m.wake_all();
 }
 

@@ -39,6 +39,7 @@ struct State::Memory {
   std::uint32_t last_reservation = 0;  // its number
   std::uint64_t reservation_round = 0;
   std::optional<Time> reservation_due;
+  std::set<std::string> in_force;    // reservations, when it was last looked
   bool reserved_nodes_lost = false;  // or taken by jobs: others may take their places
   std::vector<View> views = {View()};
   std::map<std::string, std::uint32_t> view_numbers;
@@ -128,7 +129,7 @@ struct State::Memory {
   void reprioritise(Time now);
   void configure_priorities(bool was_multifactor);
 
-  // reservations.cpp
+  // reservations.cpp, reservation_time.cpp
   /// What a job may use of reservations.
   void set_view(Job& job);
   /// It asks for reservations, and may use none of them.

@@ -58,7 +58,7 @@ void Calendar::begin(Time now) {
 }
 
 void Calendar::go_on() {
-  reserved_.follow(*state_);
+  if (reserved_.follow(*state_)) seen_inside_.clear();
   for (const NodeIndex node : with_running_) running_[node].reset();
   with_running_.clear();
 }

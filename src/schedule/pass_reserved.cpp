@@ -55,7 +55,7 @@ std::optional<Earliest::Found> Pass::later_in_one(const Job& job, const place::P
 }
 
 bool Pass::reservation_is_why(const Job& job, const place::Prepared& prepared, Known& known) {
-  if (state_->reservations().empty()) return false;
+  if (state_->reservations().empty() || must_queue(job)) return false;
   const Time seconds = seconds_of(job, prepared);
   if (job.view != 0 && state_->view(job.view).only) {
     const auto wait = own_reservation_wait(places(job), seconds, now_);

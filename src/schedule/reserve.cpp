@@ -6,6 +6,7 @@
 #include <set>
 
 #include "place/prepared.h"
+#include "schedule/reserve_check.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -18,10 +19,6 @@ using reservation::Ask;
 using reservation::Flag;
 using reservation::Tres;
 using reservation::Window;
-
-std::unexpected<Error> busy(std::string hint) {
-  return fail(Code::nodes_busy, std::string(slurm_text(Code::nodes_busy)), std::move(hint));
-}
 
 class Chooser {
  public:
@@ -62,7 +59,7 @@ class Chooser {
   /// Some of what it has is another's in its time.
   Result<void> check() const {
     for (const NodeShare& share : out_.allocation.nodes) {
-      if (auto done = check_node(share); !done) return done;
+      if (auto done = check_share(state_, now_, out_, share); !done) return done;
     }
     return {};
   }
@@ -71,18 +68,10 @@ class Chooser {
   std::vector<NodeIndex> spare() {
     if (!find_candidates({})) return {};
     std::erase_if(candidates_, [&](NodeIndex node) {
-      return out_.share_of(node) != nullptr || !check_node(whole(node));
+      return out_.share_of(node) != nullptr ||
+             !check_share(state_, now_, out_, whole_node(state_.cluster(), node));
     });
     return candidates_;
-  }
-
-  [[nodiscard]] NodeShare whole(NodeIndex index) const {
-    const cluster::Node& node = state_.cluster().nodes[index];
-    NodeShare share;
-    share.node = index;
-    share.cores = Bits::first_n(node.cores()) - node.reserved_cores;
-    share.cpus = static_cast<std::uint32_t>(share.cores.count()) * node.threads_per_core;
-    return share;
   }
 
  private:
@@ -170,66 +159,23 @@ class Chooser {
     return {};
   }
 
-  /// Running jobs that will not be over, and other reservations.
-  Result<void> check_node(const NodeShare& share) const {
-    const std::string& name = state_.cluster().nodes[share.node].name;
-    const bool whole_nodes = out_.allocation.whole_nodes || out_.allocation.nodes.empty();
-    const auto shared = [&](const NodeShare* other, bool other_whole) {
-      return other != nullptr && (whole_nodes || other_whole || common(share, *other));
-    };
-    for (const auto& [other, one] : state_.reservations()) {
-      if (other == out_.name) continue;
-      const bool may = out_.flags.has(Flag::overlap) || out_.flags.has(Flag::maint) ||
-                       one.flags.has(Flag::overlap) || one.flags.has(Flag::maint);
-      if (may || !shared(one.share_of(share.node), one.allocation.whole_nodes)) continue;
-      if (meet(one)) {
-        return busy(fmt::format("{} is in reservation {}; Flags=OVERLAP shares it", name, other));
-      }
-    }
-    if (out_.flags.has(Flag::ignore_jobs)) return {};
-    for (const JobId id : state_.node(share.node).jobs) {
-      const job::Job* job = state_.find(id);
-      if (job == nullptr || !job->running || job->reservation == out_.name) continue;
-      const auto held =
-          std::ranges::lower_bound(job->allocation.nodes, share.node, {}, &NodeShare::node);
-      if (held == job->allocation.nodes.end() || held->node != share.node) continue;
-      if (end_of(*job, now_) <= span_.from || !shared(&*held, job->allocation.whole_nodes))
-        continue;
-      return busy(
-          fmt::format("job {} may run on {} beyond its start; Flags=IGNORE_JOBS reserves "
-                      "the node all the same",
-                      job->shown(), name));
+  /// Its partition, or one that has all of these nodes.
+  [[nodiscard]] std::string partition_of_candidates() const {
+    if (!out_.partition.empty()) return out_.partition;
+    std::vector<NodeIndex> sorted = candidates_;
+    std::ranges::sort(sorted);
+    for (const cluster::Partition& partition : state_.cluster().partitions) {
+      if (std::ranges::includes(partition.nodes, sorted)) return partition.name;
     }
     return {};
-  }
-  static bool common(const NodeShare& a, const NodeShare& b) {
-    if (a.cores.intersects(b.cores)) return true;
-    return std::ranges::any_of(a.gres, [&](const cluster::GresShare& gres) {
-      const cluster::GresShare* other = b.find(gres.name);
-      if (other == nullptr) return false;
-      for (std::size_t i = 0; i < gres.units.size() && i < other->units.size(); ++i) {
-        if (gres.units[i] > 0 && other->units[i] > 0) return true;
-      }
-      return false;
-    });
-  }
-  /// Both recur, or one of them: some weeks are looked at.
-  [[nodiscard]] bool meet(const Reservation& other) const {
-    Window at = span_;
-    constexpr int kOccurrences = 200;
-    for (int i = 0; i < kOccurrences; ++i) {
-      if (other.first_meeting(at, now_)) return true;
-      if (!out_.recurs()) return false;
-      at = reservation::next_occurrence(out_.flags, at);
-    }
-    return false;
   }
 
   Result<void> take_named() {
     out_.allocation = {};
     out_.allocation.whole_nodes = true;
     std::ranges::sort(candidates_);
-    for (const NodeIndex node : candidates_) out_.allocation.nodes.push_back(whole(node));
+    for (const NodeIndex node : candidates_)
+      out_.allocation.nodes.push_back(whole_node(state_.cluster(), node));
     return check();
   }
 
@@ -240,8 +186,8 @@ class Chooser {
     std::vector<NodeShare> nodes;
     for (const NodeIndex node : candidates_) {
       if (nodes.size() == out_.node_count) break;
-      NodeShare share = whole(node);
-      if (auto free = check_node(share)) {
+      NodeShare share = whole_node(state_.cluster(), node);
+      if (auto free = check_share(state_, now_, out_, share)) {
         nodes.push_back(std::move(share));
       } else {
         why = free.error().hint;
@@ -254,7 +200,7 @@ class Chooser {
                     fmt::format("{} nodes of partition {} could do, {} are asked for",
                                 candidates_.size(), out_.partition, out_.node_count));
       }
-      return busy(
+      return nodes_busy(
           fmt::format("{} of {} nodes are free then: {}", nodes.size(), out_.node_count, why));
     }
     std::ranges::sort(nodes, {}, &NodeShare::node);
@@ -306,7 +252,7 @@ class Chooser {
       out_.allocation.nodes.push_back(std::move(share));
     }
     if (missing > 0)
-      return busy(fmt::format("{} cores more are needed than are free then", missing));
+      return nodes_busy(fmt::format("{} cores more are needed than are free then", missing));
     std::ranges::sort(out_.allocation.nodes, {}, &NodeShare::node);
     return {};
   }
@@ -315,7 +261,9 @@ class Chooser {
   Result<void> take_devices(const Tres& tres, bool per_node) {
     const cluster::Cluster& cluster = state_.cluster();
     request::Request request;
-    if (!out_.partition.empty()) request.partitions = {out_.partition};
+    if (const std::string partition = partition_of_candidates(); !partition.empty()) {
+      request.partitions = {partition};
+    }
     if (out_.node_count > 0) {
       request.nodes = request::NodeCount{out_.node_count, out_.node_count, false, {}};
     } else if (per_node) {
@@ -351,7 +299,7 @@ class Chooser {
                     ? prepared.now(cluster::UsageView(state_.usage(), overlay), nodes)
                     : std::nullopt;
     if (!plan) {
-      return busy("not so many devices are free then on nodes that could do");
+      return nodes_busy("not so many devices are free then on nodes that could do");
     }
     out_.allocation = std::move(plan->allocation);
     out_.allocation.whole_nodes = false;
@@ -398,7 +346,7 @@ bool replace_nodes(const job::State& state, Time now, Reservation& reservation) 
   for (const NodeIndex node : chooser.spare()) {
     if (kept.size() == reservation.allocation.nodes.size()) break;
     if (busy_ones && !state.node(node).jobs.empty()) continue;
-    kept.push_back(chooser.whole(node));
+    kept.push_back(whole_node(state.cluster(), node));
     changed = true;
   }
   if (!changed) return false;

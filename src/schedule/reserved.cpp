@@ -5,7 +5,6 @@
 namespace berth::schedule {
 namespace {
 
-using reservation::Flag;
 using reservation::Window;
 
 /// A node that cannot be had at all.
@@ -14,33 +13,28 @@ const cluster::NodeShare kNothing;
 /// So many occurrences are looked at in advance; what comes later is found when it is asked for.
 constexpr int kOccurrences = 16;
 
-/// Jobs in it have to be over when it is.
-bool bound_in_time(const Reservation& one) {
-  return !one.flags.has(Flag::flex);
-}
-
 cluster::NodeShare rest_of(const cluster::Node& node, const cluster::NodeShare& share) {
   cluster::NodeShare out;
   out.node = share.node;
   out.cores = Bits::first_n(node.cores()) - share.cores;
   for (const cluster::Gres& gres : node.gres) {
     const cluster::GresShare* has = share.find(gres.name);
+    if (has == nullptr) continue;  // what it does not reserve is for all
     cluster::GresShare rest;
     rest.name = gres.name;
     for (std::size_t i = 0; i < gres.devices.size(); ++i) {
-      const std::uint64_t kept = has != nullptr && i < has->units.size() ? has->units[i] : 0;
+      const std::uint64_t kept = i < has->units.size() ? has->units[i] : 0;
       rest.units.push_back(gres.devices[i].units - std::min(kept, gres.devices[i].units));
     }
-    // Only what it reserves by number is divided; the rest of the node goes with the cores.
-    if (has != nullptr || gres.name == "gpu") out.gres.push_back(std::move(rest));
+    out.gres.push_back(std::move(rest));
   }
   return out;
 }
 
 }  // namespace
 
-void Reserved::follow(const job::State& state) {
-  if (round_ == state.reservation_round()) return;
+bool Reserved::follow(const job::State& state) {
+  if (round_ == state.reservation_round()) return false;
   round_ = state.reservation_round();
   by_node_.clear();
   others_.clear();
@@ -53,6 +47,7 @@ void Reserved::follow(const job::State& state) {
                       rest_of(state.cluster().nodes[share.node], share));
     }
   }
+  return true;
 }
 
 const std::vector<const Reservation*>& Reserved::on(NodeIndex node) const {
@@ -72,7 +67,7 @@ void Reserved::add_meeting(NodeIndex node, const Reservation* inside, const Span
   }
   if (inside == nullptr) return;
   if (!allows(node, inside)) return take(&kNothing, true);
-  if (bound_in_time(*inside)) {
+  if (bound_in_time(inside)) {
     const auto window = inside->first_meeting(asked, now);
     if (!window || asked.from < window->from || asked.until > window->until) {
       return take(&kNothing, true);
@@ -108,7 +103,7 @@ Time Reserved::next_taken(NodeIndex node, const Reservation* inside, Time from, 
     if (!reservation::keeps_out(*one, inside, node)) continue;
     if (const auto at = one->first_meeting({from, kFar}, now)) note(std::max(at->from, from));
   }
-  if (inside != nullptr && bound_in_time(*inside)) {
+  if (bound_in_time(inside)) {
     if (const auto at = inside->first_meeting({from, from + 1}, now)) note(at->until);
   }
   return next;

@@ -16,12 +16,13 @@ using reservation::Reservation;
 class Reserved {
  public:
   /// Reservations as they are now; costs nothing when none has changed.
-  void follow(const job::State& state);
+  /// True when they are others than before.
+  bool follow(const job::State& state);
 
   [[nodiscard]] bool any() const { return !by_node_.empty(); }
   /// A job in `inside` (nullptr: in none) does not have the node for itself all the time.
   [[nodiscard]] bool touches(NodeIndex node, const Reservation* inside) const {
-    return inside != nullptr || (!by_node_.empty() && !by_node_[node].empty());
+    return bound_in_time(inside) || (!by_node_.empty() && !by_node_[node].empty());
   }
   /// False when it may not be on this node at all.
   [[nodiscard]] static bool allows(NodeIndex node, const Reservation* inside) {
@@ -40,6 +41,11 @@ class Reserved {
   [[nodiscard]] const std::vector<const Reservation*>& on(NodeIndex node) const;
 
  private:
+  /// Jobs in it have to be over when it is.
+  [[nodiscard]] static bool bound_in_time(const Reservation* inside) {
+    return inside != nullptr && !inside->flags.has(reservation::Flag::flex);
+  }
+
   std::uint64_t round_ = 0;
   std::vector<std::vector<const Reservation*>> by_node_;  // empty when there are none
   /// What a reservation that has a part of a node does not have of it.
