@@ -36,7 +36,9 @@ std::string reservation_text(const wire::ReservationInfo& one, const Style& styl
                        or_null(one.users()), or_null(one.groups()), or_null(one.accounts()),
                        or_null(one.licenses()), one.active() ? "ACTIVE" : "INACTIVE"));
   out.maybe("QOS", one.qos());
-  out.line("MaxStartDelay=(null)");
+  out.line(fmt::format("MaxStartDelay={}", one.max_start_delay() == 0
+                                               ? "(null)"
+                                               : seconds_text(one.max_start_delay())));
   out.maybe("Comment", one.comment());
   return std::move(out).done();
 }
@@ -61,7 +63,7 @@ void append_reservation(JsonText& json, const wire::ReservationInfo& one) {
   json.end_array();
   json.text("groups", one.groups());
   json.text("licenses", one.licenses());
-  json.number("max_start_delay", 0);
+  json.number("max_start_delay", one.max_start_delay());
   json.text("name", one.name());
   json.unsigned_number("node_count", one.node_count());
   json.text("node_list", one.nodes());

@@ -49,6 +49,7 @@ wire::ReservationInfo info_of(const job::State& state, const Reservation& one, j
   out.set_qos(one.qos.text());
   out.set_licenses(reservation::license_text(one.licenses));
   out.set_comment(one.comment);
+  out.set_max_start_delay(one.max_start_delay);
   return out;
 }
 

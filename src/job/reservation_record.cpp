@@ -41,6 +41,7 @@ wire::ReservationRecord to_record(const cluster::Cluster& cluster, const Reserva
   out.set_purge_after(from.purge_after);
   out.set_idle_since(from.idle_since);
   out.set_created_by(from.created_by);
+  out.set_max_start_delay(from.max_start_delay);
   return out;
 }
 
@@ -72,6 +73,7 @@ Reservation from_record(const cluster::Cluster& cluster, const wire::Reservation
   out.purge_after = record.purge_after();
   out.idle_since = record.idle_since();
   out.created_by = record.created_by();
+  out.max_start_delay = record.max_start_delay();
   return out;
 }
 

@@ -135,6 +135,7 @@ Result<void> apply(const Ask& ask, bool creates, Time now, Reservation& out) {
     return fail(Code::bad_value, "Reservation request lacks users, accounts, or QOS",
                 "say who may use it: Users=, Groups=, Accounts= or QOS=");
   }
+  if (ask.max_start_delay) out.max_start_delay = *ask.max_start_delay;
   if (ask.comment) out.comment = *ask.comment;
   if (ask.licenses) out.licenses = read_licenses(*ask.licenses);
   if (ask.partition) out.partition = *ask.partition;

@@ -129,7 +129,12 @@ constexpr std::array kKeys = {
     KnownKey{"Flags", [](const Key& key, Time, Ask& out) { return put_flags(key.second, out); }},
     KnownKey{"Groups", put_text<&Ask::groups>},
     KnownKey{"Licenses", put_text<&Ask::licenses>},
-    KnownKey{"MaxStartDelay", refuse_key},
+    KnownKey{"MaxStartDelay",
+             [](const Key& key, Time, Ask& out) -> Result<void> {
+               out.max_start_delay = seconds_in(key.second);
+               if (!out.max_start_delay) return bad(key.first, key.second, "minutes, or h:m:s");
+               return {};
+             }},
     KnownKey{"NodeCnt", [](const Key& key, Time,
                            Ask& out) { return put_count(key.first, key.second, out.node_count); }},
     KnownKey{"NodeCount",

@@ -38,6 +38,7 @@ struct Ask {
   std::vector<FlagChange> flags;
   bool flags_replaced = false;  // Flags= without + or -
   std::optional<Time> purge_after;
+  std::optional<Time> max_start_delay;
   bool skip = false;
 
   /// It says what to reserve.

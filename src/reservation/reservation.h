@@ -110,6 +110,8 @@ struct Reservation {
   std::set<std::uint32_t> group_gids;  // of `groups`
   std::set<std::uint32_t> group_uids;  // members of them
   std::string comment;
+  /// MaxStartDelay: its jobs may wait so long for jobs of others, which may use it therefore.
+  Time max_start_delay = 0;
   Time purge_after = 0;  // PURGE_COMP: unused for so long
   Time idle_since = 0;   // it is in force, and no job of it was seen since; 0 = not idle
   std::uint32_t created_by = 0;

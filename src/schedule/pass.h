@@ -72,6 +72,10 @@ class Pass {
   // pass_reserved.cpp
   /// Where it may look for a place, in this order: in a reservation, or (nullptr) in none.
   [[nodiscard]] std::vector<const Reservation*> places(const job::Job& job) const;
+  [[nodiscard]] bool may_be_in(const job::Job& job, const std::string& reservation) const;
+  std::optional<place::JobPlan> start_in(const Reservation* place, const job::Job& job,
+                                         const place::Prepared& prepared,
+                                         const std::vector<Planned>& own, bool& in_the_way);
   /// The first of these in which it can start now.
   std::optional<place::JobPlan> start_in_one(const job::Job& job, const place::Prepared& prepared,
                                              const std::vector<Planned>& own, bool& in_the_way);

@@ -43,6 +43,7 @@ void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
 bool Pass::keep_old(const Job& job, Time unless_before) {
   const auto [first, last] = old_.equal_range(job.id);
   if (first == last || first->second.span.from > unless_before) return false;
+  if (!may_be_in(job, first->second.reservation)) return false;
   // The time limit may be another since.
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Span& span = first->second.span;

@@ -23,30 +23,44 @@ std::vector<const Reservation*> Pass::places(const Job& job) const {
   return out;
 }
 
+bool Pass::may_be_in(const Job& job, const std::string& reservation) const {
+  const job::View& view = state_->view(job.view);
+  if (reservation.empty()) return !view.only;
+  return std::ranges::find(view.names, reservation) != view.names.end();
+}
+
+std::optional<JobPlan> Pass::start_in(const Reservation* place, const Job& job,
+                                      const place::Prepared& prepared,
+                                      const std::vector<Planned>& own, bool& in_the_way) {
+  const Calendar::Inside look(known_->calendar, place);
+  auto plan = as_promised(job, prepared, own);
+  if (!plan) {
+    plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
+    const bool plans = earliest_.plans_in_the_way();
+    in_the_way = in_the_way || (!plan && plans);
+    if (!plan && (plans || earliest_.reservations_in_the_way())) plan = shortened(job, prepared);
+  }
+  if (plan && place != nullptr) plan->reservation = place->name;
+  return plan;
+}
+
 std::optional<JobPlan> Pass::start_in_one(const Job& job, const place::Prepared& prepared,
                                           const std::vector<Planned>& own, bool& in_the_way) {
+  if (job.view == 0) return start_in(nullptr, job, prepared, own, in_the_way);
   for (const Reservation* place : places(job)) {
-    const Calendar::Inside look(known_->calendar, place);
-    auto plan = as_promised(job, prepared, own);
-    if (!plan) {
-      plan = earliest_.now(prepared, seconds_of(job, prepared), work_);
-      const bool plans = earliest_.plans_in_the_way();
-      in_the_way = in_the_way || (!plan && plans);
-      if (!plan && (plans || earliest_.reservations_in_the_way())) plan = shortened(job, prepared);
-    }
-    if (!plan) continue;
-    if (place != nullptr) plan->reservation = place->name;
-    return plan;
+    if (auto plan = start_in(place, job, prepared, own, in_the_way)) return plan;
   }
   return std::nullopt;
 }
 
 std::optional<Earliest::Found> Pass::later_in_one(const Job& job, const place::Prepared& prepared,
                                                   Time not_before) {
+  const Time seconds = seconds_of(job, prepared);
+  if (job.view == 0) return earliest_.later(prepared, seconds, not_before, work_);
   std::optional<Earliest::Found> best;
   for (const Reservation* place : places(job)) {
     const Calendar::Inside look(known_->calendar, place);
-    auto found = earliest_.later(prepared, seconds_of(job, prepared), not_before, work_);
+    auto found = earliest_.later(prepared, seconds, not_before, work_);
     if (!found || (best && best->start <= found->start)) continue;
     if (place != nullptr) found->plan.reservation = place->name;
     best = std::move(found);

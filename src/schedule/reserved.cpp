@@ -63,6 +63,9 @@ void Reserved::add_meeting(NodeIndex node, const Reservation* inside, const Span
   };
   for (const Reservation* one : on(node)) {
     if (!reservation::keeps_out(*one, inside, node)) continue;
+    // One moment says nothing about who asks: plans in the future keep clear of it.
+    const Time length = asked.until - asked.from;
+    if (inside == nullptr && length > 1 && length <= one->max_start_delay) continue;
     if (one->first_meeting(asked, now)) take(one->share_of(node), one->allocation.whole_nodes);
   }
   if (inside == nullptr) return;

@@ -150,6 +150,16 @@ TEST_F(ReservedJobs, FlexMayBeginEarlierAndElsewhere) {
   EXPECT_EQ(c.at(flex).reservation, "r");
 }
 
+TEST_F(ReservedJobs, ShortJobsOfOthersMayUseItWithinItsDelay) {
+  make({{"StartTime", "now"}, {"Duration", "60"}, {"Nodes", "gpu1"}, {"MaxStartDelay", "10"}});
+  const JobId short_one = c.submit("-w gpu1 -n1 --mem=1G -t 10", "sbatch", kBob);
+  const JobId long_one = c.submit("-w gpu1 -n1 --mem=1G -t 11", "sbatch", kBob);
+  run();
+  EXPECT_EQ(c.shown(short_one), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.at(short_one).reservation, "");
+  EXPECT_EQ(c.shown(long_one), "PENDING Reservation");
+}
+
 TEST_F(ReservedJobs, CreationNeedsWhatItWantsToBeFree) {
   const JobId busy = c.submit("-w gpu1 -n1 --mem=1G -t 60");
   run();
