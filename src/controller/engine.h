@@ -138,6 +138,7 @@ class Engine {
   void put_why(const schedule::Why& why, const Caller& caller, wire::JobExplained& out);
   /// PrivateData=jobs, and this is somebody else's.
   [[nodiscard]] bool hidden(std::uint32_t uid, const Caller& caller) const;
+  void list_reservations(Turn& turn, const Request& request);
   void act_on_jobs(Turn& turn, const Request& request);
   void cancel_jobs(Turn& turn, const Request& request);
   void change(Turn& turn, const Request& request);

@@ -115,6 +115,9 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_switch_wait_since(job.switch_wait_since);
   job.waits.store(out);
   put_preempted(out, job);
+  out.set_reservation(job.reservation);
+  out.set_reservation_gone(job.reservation_gone);
+  out.set_reservation_over(job.reservation_over);
   return out;
 }
 
@@ -184,6 +187,9 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.waits = WaitLog::from(record);
   job.preempted = preempted_of(record);
   job.preemptions = record.preemptions();
+  job.reservation = record.reservation();
+  job.reservation_gone = record.reservation_gone();
+  job.reservation_over = record.reservation_over();
   return job;
 }
 

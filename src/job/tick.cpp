@@ -37,6 +37,10 @@ void running_due(State::Memory& m, Job& job, Time now) {
     m.give_way(job, now);
     return;
   }
+  if (job.reservation_over > 0 && job.reservation_over <= now) {
+    m.end_whole(job, Base::timeout, "TimeLimit", "TIME LIMIT", false, now);
+    return;
+  }
   if (job.base != Base::running) return;
   if (const auto limit = job.limit_at(); limit && !job.preempted) {
     if (*limit + m.over_time(job) <= now) {
@@ -91,11 +95,15 @@ std::optional<Time> State::next_deadline() const {
   for (const auto& [index, when] : m_->node_timers) next = std::min(next.value_or(when), when);
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
   if (m_->look_at) next = std::min(next.value_or(*m_->look_at), *m_->look_at);
+  if (m_->reservation_due) {
+    next = std::min(next.value_or(*m_->reservation_due), *m_->reservation_due);
+  }
   return next;
 }
 
 void State::tick(Time now) {
   Memory& m = *m_;
+  if (m.reservation_due && *m.reservation_due <= now) m.reservations_tick(now);
   std::vector<JobId> jobs;
   for (const auto& [when, id] : m.timers) {
     if (when > now) break;

@@ -163,12 +163,7 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
     std::optional<JobPlan> plan;
     bool in_the_way = false;  // it might fit, were it not for the plans of others
     if (prepared.runnable() && !must_queue(job)) {
-      plan = as_promised(job, prepared, own);
-      if (!plan) {
-        plan = earliest_.now(prepared, seconds_of(job, prepared), work_, wants_few_switches(job));
-      }
-      in_the_way = !plan && earliest_.plans_in_the_way();
-      if (in_the_way) plan = shortened(job, prepared);
+      plan = start_in_one(job, prepared, own, in_the_way);
     }
     if (plan) {
       for (Planned& planned : own) known_->calendar.add(std::move(planned));
@@ -235,6 +230,10 @@ std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& 
                             : before != old_.end() ? &before->second
                                                    : nullptr;
   if (promised == nullptr || promised->span.from > now_) return std::nullopt;
+  const Reservation* inside = known_->calendar.inside();
+  if (promised->reservation != (inside == nullptr ? std::string() : inside->name)) {
+    return std::nullopt;
+  }
   std::vector<NodeIndex> nodes;
   for (const cluster::NodeShare& share : promised->allocation.nodes) nodes.push_back(share.node);
   return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_,
@@ -281,6 +280,7 @@ void Pass::find_reason(const Job& job, Shape& shape, bool in_the_way, Known& kno
   if (!known.word.empty()) return;  // a node that is away may stay so: nobody else waits for it
   known.plannable = true;
   known.word = "Resources";
+  if (reservation_is_why(job, shape.prepared, known)) return;
   if (job.interactive) {
     JobPlan plan = shape.prepared.plan(state_->usage(), place::Detail::full);
     known.text = plan.reasons.nearest_miss;
@@ -339,6 +339,9 @@ std::vector<const Job*> Pass::components(const Job& job) const {
 Pass::Outcome Pass::try_het(const Job& job) {
   const std::vector<const Job*> parts = components(job);
   known_->calendar.remove(job.id);
+  // All in the same reservation.
+  const Reservation* reserved = places_of(*state_, job).front();
+  const Calendar::Inside look(known_->calendar, reserved);
   // Each component takes its place before the next one is looked at.
   std::vector<JobPlan> plans;
   for (const Job* part : parts) {
@@ -346,6 +349,7 @@ Pass::Outcome Pass::try_het(const Job& job) {
     const Time seconds = seconds_of(*part, prepared);
     auto plan = prepared.runnable() ? earliest_.now(prepared, seconds, work_) : std::nullopt;
     if (!plan) break;
+    if (reserved != nullptr) plan->reservation = reserved->name;
     keep(job, now_, seconds, *plan);
     plans.push_back(std::move(*plan));
   }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedule/changes.h"
+#include "schedule/reserved_words.h"
 #include "schedule/why_preempt.h"
 #include "text/hostlist.h"
 
@@ -100,6 +101,26 @@ std::string basis_of(const Why& why, const Calendar& calendar, const Job& job) {
       plural(why.position > 0 ? why.position - 1 : 0, "job"));
 }
 
+/// Reservations of others that come before it would be over, on nodes it could have.
+std::vector<std::string> reserved_facts(const State& state, const place::Prepared& prepared,
+                                        const Job& job, Time now) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> out;
+  const Time seconds = seconds_of(job, prepared);
+  const auto& own = state.view(job.view).names;
+  for (const auto& [name, one] : state.reservations()) {
+    if (out.size() == kShown) break;
+    if (std::ranges::find(own, name) != own.end()) continue;
+    if (!one.first_meeting({now, now + seconds}, now)) continue;
+    const bool here = std::ranges::any_of(
+        one.allocation.nodes, [&](const auto& share) { return prepared.may_use(share.node); });
+    if (!here) continue;
+    std::string words = reserved_words(state.cluster(), one, now);
+    if (words != job.reason_text) out.push_back(std::move(words));
+  }
+  return out;
+}
+
 /// What a job in the queue, or one that would stand there, waits for. Its plan is in the calendar.
 void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job::QueueKey& key,
                   Time now, Why& out) {
@@ -111,7 +132,9 @@ void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job:
   if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
     out.facts.push_back(plan.reasons.nearest_miss);
   }
-  if (plan.verdict == place::Verdict::now) {
+  const std::vector<std::string> reserved = reserved_facts(state, shape.prepared, job, now);
+  out.facts.insert(out.facts.end(), reserved.begin(), reserved.end());
+  if (plan.verdict == place::Verdict::now && reserved.empty() && job.reason != "Reservation") {
     out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
   }
   out.basis = basis_of(out, knowledge.calendar, job);
@@ -181,15 +204,21 @@ Foreseen foresee(State& state, Knowledge& knowledge, const Job& trial, Time now)
   Work work;
   out.why.waiting = state.queue().size() + 1;
   std::optional<place::JobPlan> plan;
-  if (prepared.runnable() && trial.begin_time <= now) plan = earliest.now(prepared, seconds, work);
-  if (plan) {
-    out.start = now;
-    out.why.reason = "None";
-  } else if (prepared.runnable()) {
-    if (auto found = earliest.later(prepared, seconds, trial.begin_time, work)) {
-      out.start = found->start;
-      plan = std::move(found->plan);
+  for (const Reservation* place : places_of(state, trial)) {
+    if (!prepared.runnable() || out.start == now) break;
+    const Calendar::Inside look(knowledge.calendar, place);
+    if (trial.begin_time <= now) {
+      if (auto here = earliest.now(prepared, seconds, work)) {
+        plan = std::move(here);
+        out.start = now;
+        out.why.reason = "None";
+        break;
+      }
     }
+    auto found = earliest.later(prepared, seconds, trial.begin_time, work);
+    if (!found || (plan && out.start <= found->start)) continue;
+    out.start = found->start;
+    plan = std::move(found->plan);
   }
   if (plan) {
     out.partition = plan->partition;
