@@ -94,6 +94,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_accrue_since(job.accrue_since);
   out.set_accrued(job.accrued);
   job.waits.store(out);
+  out.set_licenses_taken(job.licenses_taken);
   return out;
 }
 
@@ -160,6 +161,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.accrue_since = record.accrue_since();
   job.accrued = record.accrued();
   job.waits = WaitLog::from(record);
+  job.licenses_taken = record.licenses_taken();
   return job;
 }
 
