@@ -16,17 +16,29 @@ bool is_submitted(const wire::JobExplained& why) {
   return !why.shown().empty();
 }
 
+void put_running(const wire::JobExplained& why, const Shown& shown, std::string& out) {
+  if (why.waking().empty()) {
+    out += "\n  it does not wait\n";
+  } else {
+    out += fmt::format("\n  waiting for {} to power up, {}, at most until {}\n", why.waking(),
+                       why.waking_since() == 0
+                           ? std::string("which waits for its turn (ResumeRate)")
+                           : fmt::format("since {}", show_time(why.waking_since(), shown)),
+                       show_time(why.waking_until(), shown));
+  }
+  for (const std::string& fact : why.facts()) out += fmt::format("  {}\n", fact);
+}
+
 void put_head(const wire::JobExplained& why, const Shown& shown, std::string& out) {
   if (!is_submitted(why)) {
-    out += why.reason() == "None" ? fmt::format("it would start now, on {}\n", why.planned_nodes())
-                                  : std::string("it would wait");
-    if (why.reason() == "None") return;
-  } else {
-    out += fmt::format("job {}  {}", why.shown(), why.state());
-    if (why.state() != "PENDING") {
-      out += "\n  it does not wait\n";
+    if (why.reason() == "None") {
+      out += fmt::format("it would start now, on {}\n", why.planned_nodes());
       return;
     }
+    out += "it would wait";
+  } else {
+    out += fmt::format("job {}  {}", why.shown(), why.state());
+    if (why.state() != "PENDING") return put_running(why, shown, out);
   }
   out += fmt::format(" ({})", why.reason());
   if (why.position() > 0) {
@@ -91,6 +103,9 @@ void why_json(const wire::JobExplained& why, JsonText& json) {
   json.number("planned_start", why.planned_start());
   json.text("planned_nodes", why.planned_nodes());
   json.text("basis", why.basis());
+  json.text("waking_nodes", why.waking());
+  json.number("waking_since", why.waking_since());
+  json.number("waking_until", why.waking_until());
   json.begin_array("nodes");
   for (const auto& cause : why.causes()) {
     json.begin_object();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conf/lines.h"
+#include "conf/power_keys.h"
 #include "conf/preempt_keys.h"
 #include "conf/priority_keys.h"
 
@@ -92,6 +93,7 @@ struct DaemonKeys {
   std::string interactive_step_options = "--interactive --preserve-env --pty $SHELL";
   PriorityKeys priority;
   PreemptKeys preempt;
+  PowerKeys power;
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case
   std::vector<std::string> accounting_tres;     // what is added to the usual ones

@@ -69,7 +69,7 @@ bool node_count_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
     std::uint32_t min;
     std::uint32_t max;
   };
-  static constexpr std::array<Row, 9> kRows = {{
+  static constexpr std::array<Row, 10> kRows = {{
       {"CPUs", &NodeLine::cpus, 1, kMaxCpus},
       {"Procs", &NodeLine::cpus, 1, kMaxCpus},
       {"Boards", &NodeLine::boards, 1, 64},
@@ -79,6 +79,7 @@ bool node_count_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
       {"ThreadsPerCore", &NodeLine::threads_per_core, 1, 64},
       {"Weight", &NodeLine::weight, 0, UINT32_MAX - 2},
       {"CoreSpecCount", &NodeLine::core_spec_count, 0, kMaxCpus},
+      {"RestrictedCoresPerGPU", &NodeLine::restricted_cores_per_gpu, 0, kMaxCpus},
   }};
   for (const Row& row : kRows) {
     if (!is(pair, row.key)) continue;
@@ -189,6 +190,14 @@ bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& co
   if (is(pair, "DisableRootJobs")) put(rules.disable_root_jobs, boolean(pair, complaints));
   if (is(pair, "ReqResv")) put(rules.require_reservation, boolean(pair, complaints));
   if (is(pair, "GraceTime")) put(rules.grace_seconds, number(pair, 0, UINT32_MAX - 2, complaints));
+  if (is(pair, "SuspendTime")) put(rules.suspend_seconds, suspend_seconds(pair, complaints));
+  if (is(pair, "SuspendTimeout")) {
+    put(rules.suspend_timeout_seconds, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "ResumeTimeout")) {
+    put(rules.resume_timeout_seconds, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "PowerDownOnIdle")) put(rules.power_down_on_idle, boolean(pair, complaints));
   if (is(pair, "OverTimeLimit")) {
     if (no_limit(pair)) {
       rules.over_time_limit_minutes = Located<std::uint32_t>{UINT32_MAX, pair.at};
@@ -229,6 +238,7 @@ void apply_node_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
   if (is(pair, "State")) put(line.state, one_of(pair, kNodeStates, complaints));
   if (is(pair, "Reason")) line.reason = Located<std::string>{pair.value, pair.at};
   if (is(pair, "CpuSpecList")) cpu_spec_list(pair, line, complaints);
+  if (is(pair, "SuspendTime")) put(line.suspend_seconds, suspend_seconds(pair, complaints));
 }
 
 bool apply_limit_pair(const Pair& pair, JobLimits& limits, Complaints& complaints) {
@@ -279,8 +289,10 @@ void apply_partition_pair(const Pair& pair, PartitionLine& line, Complaints& com
     }
   }
   if (is(pair, "MinNodes")) put(line.min_nodes, number(pair, 0, kLargest, complaints));
-  if (is(pair, "MaxNodes") || is(pair, "MaxCPUsPerNode")) {
-    Maybe<std::uint32_t>& field = is(pair, "MaxNodes") ? line.max_nodes : line.max_cpus_per_node;
+  if (is(pair, "MaxNodes") || is(pair, "MaxCPUsPerNode") || is(pair, "MaxCPUsPerSocket")) {
+    Maybe<std::uint32_t>& field = is(pair, "MaxNodes")         ? line.max_nodes
+                                  : is(pair, "MaxCPUsPerNode") ? line.max_cpus_per_node
+                                                               : line.max_cpus_per_socket;
     if (no_limit(pair)) {
       field.reset();
     } else {

@@ -2,6 +2,7 @@
 #include "controller/engine.h"
 #include "schedule/why.h"
 #include "schedule/why_preempt.h"
+#include "text/hostlist.h"
 
 namespace berth::controller {
 
@@ -56,6 +57,11 @@ void Engine::explain_job(Turn& turn, const Request& request) {
     for (const std::string& fact : schedule::facts_of_giving_way(*state_, *job, turn.now)) {
       reply.add_facts(fact);
     }
+  }
+  if (const auto waking = state_->waking(*job)) {
+    reply.set_waking(text::compress_hostlist(waking->nodes));
+    reply.set_waking_since(waking->since);
+    reply.set_waking_until(waking->until);
   }
   outbox_.answer(request.peer, reply);
 }

@@ -41,6 +41,11 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   running.keeps_no_cores = record.keeps_no_cores();
   m.usage->take(m.held(job));
   m.remember_giving_way(job);
+  // Of a job of an older controller.
+  const auto choices = license_choices(job.what->licenses);
+  if (job.licenses_taken.empty() && !choices.empty()) {
+    job.licenses_taken = license_text(choices.front());
+  }
   m.count_licenses(job, true);
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     m.nodes[share.node].jobs.insert(job.id);
@@ -85,6 +90,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     apply_node_changes(m.cluster.nodes[*index], m.nodes[*index]);
   }
   m.usage = std::make_unique<cluster::Usage>(m.cluster);
+  m.configure_power(now);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
     m.nodes[i].silent_since = now;
@@ -157,11 +163,16 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     if (!text.empty()) (void)m.set_dependency(job, text, false, now);
     m.requeue_place(job, now);
   }
-  for (auto& [id, job] : m.jobs) m.arm(job);
+  for (auto& [id, job] : m.jobs) {
+    if (job.running && job.flags.configuring) m.await_nodes(job, now);
+    m.arm(job);
+  }
   if (!m.reservations.empty()) {
     m.reservations_changed(now);
     m.reservation_due = now;  // some may have ended meanwhile
   }
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) m.look_at_power(i, now);
+  m.power_again(now);
   m.wake_all();
 }
 
@@ -229,6 +240,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   }
   m.reserved_nodes.clear();
   m.move_reservations(before);
+  m.configure_power(now);
   m.rebuild_usage();
   m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {

@@ -15,10 +15,9 @@ State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
   nodes.resize(cluster.nodes.size());
   usage = std::make_unique<cluster::Usage>(cluster);
   priority_totals = job::priority_totals(cluster, policy);
-  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) {
-    take_configured_state(i, 0);
-    refresh_usable(i);
-  }
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) take_configured_state(i, 0);
+  configure_power(0);
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) refresh_usable(i);
 }
 
 Job* State::Memory::find(JobId id) {
@@ -259,6 +258,10 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   const NodeState& state = nodes[index];
   node.usable = state.usable();
   node.state_reason = state.reason;
+  if (state.power.phase == NodePower::Phase::powering_down && state.reason.empty()) {
+    node.state_reason = "is being switched off";
+  }
+  refresh_wake(index);
   usage->refresh_room(index);
   if (node.usable) wake_all();
   reserved_nodes_lost = reserved_nodes_lost || !reservations.empty();
@@ -266,6 +269,7 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
 
 void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
   cluster::Node& node = cluster.nodes[index];
+  if (node.cloud && policy.power.enabled) nodes[index].power.phase = NodePower::Phase::off;
   if (node.usable || node.state_reason.empty()) return;
   // "DRAIN (being repaired)": from State= and Reason=, or DownNodes.
   const std::string_view text = node.state_reason;
@@ -286,7 +290,7 @@ void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
 void State::Memory::expect(cluster::NodeIndex index, Time since) {
   const NodeState& node = nodes[index];
   const bool awaited = (!node.line.empty() || node.future) && !node.registered && node.jobs.empty();
-  if (node.down || awaited) return;
+  if (node.down || awaited || node.power.away()) return;
   node_timers[index] = since + Time{policy.slurmd_timeout};
 }
 
@@ -316,8 +320,8 @@ bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable
   return true;
 }
 
-bool State::Memory::licenses_free(const Job& job, Time now) const {
-  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+bool State::Memory::licenses_free(const LicenseCounts& counts, const Job& job, Time now) const {
+  for (const auto& [name, count] : counts) {
     const auto total = policy.licenses.find(name);
     const auto used = licenses_used.find(name);
     const std::uint64_t taken = used == licenses_used.end() ? 0 : used->second;
@@ -328,8 +332,25 @@ bool State::Memory::licenses_free(const Job& job, Time now) const {
   return true;
 }
 
+bool State::Memory::licenses_free(const Job& job, Time now) const {
+  const auto choices = license_choices(job.what->licenses);
+  return choices.empty() || std::ranges::any_of(choices, [&](const LicenseCounts& counts) {
+           return licenses_free(counts, job, now);
+         });
+}
+
+void State::Memory::take_licenses(Job& job, Time now) {
+  job.licenses_taken.clear();
+  for (const LicenseCounts& counts : license_choices(job.what->licenses)) {
+    if (!licenses_free(counts, job, now)) continue;
+    job.licenses_taken = license_text(counts);
+    break;
+  }
+  count_licenses(job, true);
+}
+
 void State::Memory::count_licenses(const Job& job, bool take) {
-  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+  for (const auto& [name, count] : license_counts(job.licenses_taken)) {
     std::uint64_t& used = licenses_used[name];
     used = take ? used + count : used - std::min(used, count);
   }

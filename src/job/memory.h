@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "job/dependency.h"
+#include "job/licenses.h"
 #include "job/priority.h"
 #include "job/state.h"
 #include "job/when.h"
@@ -51,6 +52,17 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
+  /// Power saving; empty where it is not enabled.
+  struct Power {
+    bool enabled = false;
+    std::vector<PowerTimes> times;  // by node
+    std::set<std::pair<Time, cluster::NodeIndex>> due;
+    std::vector<Time> due_of;  // by node; 0 = not due
+    PowerRate up_rate, down_rate;
+    std::vector<cluster::NodeIndex> up_now, down_now, failed_now;  // to be told outside
+    int asleep = 0;                                                // nodes that jobs would wake
+    Time longest_wake = 0;
+  } power;
   PriorityTotals priority_totals;
   std::optional<Time> priority_due;  // when priorities are worked out again; unset: no age counts
   std::uint64_t priority_round = 0;
@@ -58,8 +70,8 @@ struct State::Memory {
   Backfilled backfilled;
   /// Who waits for others to give way → those who still hold something.
   std::map<JobId, std::set<JobId>> giving_way;
-  std::set<JobId> parked;        // suspended without their cores
-  std::optional<Time> look_at;   // the scheduler wants to look again then
+  std::set<JobId> parked;       // suspended without their cores
+  std::optional<Time> look_at;  // the scheduler wants to look again then
   std::uint64_t preemptions = 0;
   JobId next_id = 1;
   std::uint32_t fifo = 0;
@@ -116,8 +128,11 @@ struct State::Memory {
   void expect(cluster::NodeIndex index, Time since);
   void rebuild_usage();
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
+  /// Takes the first of its choices that is free; or gives back what it has.
+  void take_licenses(Job& job, Time now);
   void count_licenses(const Job& job, bool take);
   [[nodiscard]] bool licenses_free(const Job& job, Time now) const;
+  [[nodiscard]] bool licenses_free(const LicenseCounts& counts, const Job& job, Time now) const;
   [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
   [[nodiscard]] std::vector<Job*> components_of(const Job& job);
 
@@ -209,6 +224,26 @@ struct State::Memory {
   void remember_giving_way(const Job& job);
   /// Gives its cores to others (true), or takes them back.
   void park(Job& job, bool parks);
+  // power.cpp
+  void configure_power(Time now);
+  /// When the node is next due, after something about it has changed.
+  void look_at_power(cluster::NodeIndex index, Time now);
+  void refresh_wake(cluster::NodeIndex index);
+  void power_up(cluster::NodeIndex index, Time now);
+  void power_down(cluster::NodeIndex index, bool no_new_jobs, Time now);
+  /// The job has left the node.
+  void power_idle(const Job& job, cluster::NodeIndex index, Time now);
+  /// Switches on what the job was given, and notes what it waits for.
+  void wake_nodes(Job& job, Time now);
+  void await_nodes(Job& job, Time now);
+  /// It, or another component of it, waits for nodes to be switched on.
+  [[nodiscard]] bool waits_for_power(const Job& job) const;
+  /// It has registered; jobs that waited for it begin.
+  void node_is_up(cluster::NodeIndex index, std::int64_t boot_time, Time now);
+  void power_tick(Time now);
+  /// After a restart: what was decided and perhaps not carried out.
+  void power_again(Time now);
+  void flush_power();
 
   // resize.cpp
   /// The node has given back what the job was shrunk by; false when it is none of these.
@@ -222,7 +257,5 @@ request::Surroundings surroundings_of(const wire::Asked& asked, const State::Mem
 Result<Job*> own_job(Job* job, const Caller& caller);
 /// "NonZeroExitCode", "RaisedSignal:9(Killed)" or "None" for a wait(2) status.
 std::string exit_reason(std::int32_t status);
-/// "gpu:2,foo" → counts by name.
-std::map<std::string, std::uint64_t> license_counts(std::string_view text);
 
 }  // namespace berth::job

@@ -97,7 +97,10 @@ std::string Job::shown() const {
 std::optional<Time> Job::limit_at() const {
   if (start_time == 0 || !running) return std::nullopt;
   std::optional<Time> limit;
-  if (time_limit_minutes) limit = start_time + Time{*time_limit_minutes} * 60 + seconds_suspended;
+  if (time_limit_minutes) {
+    const Time begins = std::max(start_time, running->boot_until);
+    limit = begins + Time{*time_limit_minutes} * 60 + seconds_suspended;
+  }
   if (!preempted || preempted->how == PreemptMode::suspend || preempted->until == 0) return limit;
   return std::min(limit.value_or(preempted->until), preempted->until);
 }
@@ -115,19 +118,6 @@ std::string exit_reason(std::int32_t status) {
     return fmt::format("RaisedSignal:{}({})", signal, name);
   }
   return status == 0 ? "None" : "NonZeroExitCode";
-}
-
-std::map<std::string, std::uint64_t> license_counts(std::string_view text) {
-  std::map<std::string, std::uint64_t> out;
-  for (std::string_view item : text::split(text, ',')) {
-    item = text::trim(item);
-    if (item.empty()) continue;
-    const auto colon = item.find_first_of(":=");
-    const auto count = colon == item.npos ? std::optional<std::uint64_t>(1)
-                                          : text::parse_number(item.substr(colon + 1));
-    out[std::string(item.substr(0, colon))] += count.value_or(1);
-  }
-  return out;
 }
 
 }  // namespace berth::job

@@ -190,7 +190,9 @@ std::uint64_t State::preemptions() const {
 
 std::map<std::string, std::uint64_t> State::missing_licenses(const Job& job) const {
   std::map<std::string, std::uint64_t> out;
-  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+  const auto choices = license_choices(job.what->licenses);
+  if (choices.empty()) return out;
+  for (const auto& [name, count] : choices.front()) {
     const auto total = m_->policy.licenses.find(name);
     const std::uint64_t all = total == m_->policy.licenses.end() ? 0 : total->second;
     const std::uint64_t wanted = licenses_used(name) + count;
@@ -200,7 +202,7 @@ std::map<std::string, std::uint64_t> State::missing_licenses(const Job& job) con
 }
 
 std::uint64_t State::licenses_of(const Job& job, const std::string& name) {
-  const auto counts = license_counts(job.what->licenses);
+  const auto counts = license_counts(job.licenses_taken);
   const auto at = counts.find(name);
   return at == counts.end() ? 0 : at->second;
 }

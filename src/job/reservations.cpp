@@ -176,7 +176,7 @@ std::uint64_t State::Memory::licenses_kept(const std::string& name, const Job& j
     for (const JobId id : holding) {
       const Job& running = jobs.at(id);
       if (running.reservation != other) continue;
-      const auto counts = license_counts(running.what->licenses);
+      const auto counts = license_counts(running.licenses_taken);
       if (const auto at = counts.find(name); at != counts.end()) used += at->second;
     }
     kept += count->second - std::min(count->second, used);

@@ -162,6 +162,7 @@ void State::keep_partition(wire::PartitionRecord record) {
 }
 
 std::vector<Effect> State::take_effects() {
+  m_->flush_power();
   return std::exchange(m_->effects, {});
 }
 

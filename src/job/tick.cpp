@@ -93,6 +93,9 @@ std::optional<Time> State::next_deadline() const {
   std::optional<Time> next;
   if (!m_->timers.empty()) next = m_->timers.begin()->first;
   for (const auto& [index, when] : m_->node_timers) next = std::min(next.value_or(when), when);
+  if (!m_->power.due.empty()) {
+    next = std::min(next.value_or(m_->power.due.begin()->first), m_->power.due.begin()->first);
+  }
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
   if (m_->look_at) next = std::min(next.value_or(*m_->look_at), *m_->look_at);
   if (m_->reservation_due) {
@@ -119,6 +122,7 @@ void State::tick(Time now) {
     m.look_at.reset();
     m.wake_all();
   }
+  m.power_tick(now);
   std::vector<cluster::NodeIndex> silent;
   for (const auto& [index, when] : m.node_timers) {
     if (when <= now) silent.push_back(index);

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
+#include "job/power.h"
 #include "job/wait_log.h"
 #include "place/step.h"
 #include "request/parse.h"
@@ -177,6 +178,8 @@ struct Running {
   std::map<std::uint32_t, Step> open_steps;
   std::vector<WaitingStep> waiting;  // first come, first served
   std::set<std::string> not_begun;   // nodes that have not said JobBegun
+  std::set<std::string> booting;     // nodes that are switched on for it; nothing begins before
+  Time boot_until = 0;               // when these have to be up; its time limit begins then
   std::set<std::string> not_gone;    // COMPLETING: nodes that have not said JobGone
   bool ready = false;                // all nodes said JobBegun
   bool warned = false;               // --signal was sent
@@ -239,8 +242,8 @@ struct Job {
   Time suspend_time = 0;
   Time seconds_suspended = 0;
   Time deadline = 0;
-  Time planned_start = 0;     // the scheduler's guess; 0 = none
-  std::string planned_nodes;  // host list
+  Time planned_start = 0;      // the scheduler's guess; 0 = none
+  std::string planned_nodes;   // host list
   Time switch_wait_since = 0;  // it could have started on more switches than it asks for; 0 = no
   Time last_evaluation = 0;
   bool backfilled = false;
@@ -249,7 +252,8 @@ struct Job {
   std::int32_t derived_exit_status = 0;
   std::unique_ptr<ArrayFacts> array;
   std::unique_ptr<HetFacts> het;
-  std::string partition;  // the one it runs in, or the one(s) asked for while pending
+  std::string licenses_taken;  // "a:2,b:1": what it holds
+  std::string partition;       // the one it runs in, or the one(s) asked for while pending
   bool time_limit_decided = false;
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
   std::uint32_t next_step = 0;
@@ -325,10 +329,12 @@ struct NodeState {
   std::optional<std::uint64_t> free_memory_mb;
   std::set<JobId> jobs;        // hold something here
   std::set<JobId> completing;  // of these: over, waiting for JobGone
+  NodePower power;
 
   /// Jobs may be started here.
   [[nodiscard]] bool usable() const {
-    return registered && responding && !down && !drain && !fail && !invalid;
+    const bool there = power.away() ? power.wakes() : registered && responding;
+    return there && !power.no_new_jobs && !down && !drain && !fail && !invalid;
   }
 };
 
@@ -353,6 +359,7 @@ struct PartitionPolicy {
     std::set<std::uint32_t> uids;
   };
   std::optional<Members> members;
+  PartitionPower power;
 };
 
 /// Priority* of slurm.conf. Without accounting there are no associations, no QOS and no usage:
@@ -421,6 +428,7 @@ struct Policy {
   PriorityPolicy priority;
   std::uint32_t max_switch_wait = 300;  // seconds a job waits for few switches at most
   PreemptPolicy preempt;
+  PowerPolicy power;
   bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
 };

@@ -25,6 +25,7 @@ Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Option
       options_(options),
       each_one_(state.queue().size() <= options.each_one),
       earliest_(state, knowledge.calendar, now),
+      licenses_(state, knowledge.calendar, now),
       preempts_(state.policy().preempt.by_tier) {
   knowledge.calendar.begin(now);
   // On a large cluster only the first that waits gets a plan in between.
@@ -136,9 +137,17 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
   while (at != nullptr && at->pending()) {
     ++figures_.examined;
     std::string reason;
-    if (!state_->eligible(*at, now_, reason)) {
+    const bool may = state_->eligible(*at, now_, reason);
+    if (may ? !licensed(*at) : reason == "Licenses") {
+      if (preempts_ && !may && takes_licenses(*at)) {
+        state_->set_reason(id, reason, {}, now_);
+        return Outcome::waits;
+      }
+      wait_for_licenses(*at);
+      return Outcome::passed_over;
+    }
+    if (!may) {
       if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
-      if (preempts_ && reason == "Licenses" && takes_licenses(*at)) return Outcome::waits;
       give_up(id);
       return Outcome::passed_over;
     }
@@ -261,6 +270,7 @@ bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
   give_up(job.id);
   if (!state_->start(job.id, plans, somebody_waits_, now_)) return false;
   for (const JobPlan& plan : plans) {
+    licenses_.started();
     known_->calendar.started(plan.allocation);
     earliest_.started(plan.allocation);
   }

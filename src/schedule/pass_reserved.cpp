@@ -54,12 +54,12 @@ std::optional<JobPlan> Pass::start_in_one(const Job& job, const place::Prepared&
 }
 
 std::optional<Earliest::Found> Pass::later_in_one(const Job& job, const place::Prepared& prepared,
-                                                  Time not_before) {
-  if (job.view == 0) return first_start(job, prepared, not_before);
+                                                  Time seconds, Time not_before) {
+  if (job.view == 0) return first_start(job, prepared, seconds, not_before);
   std::optional<Earliest::Found> best;
   for (const Reservation* place : places_of(*state_, job)) {
     const Calendar::Inside look(known_->calendar, place);
-    auto found = first_start(job, prepared, not_before);
+    auto found = first_start(job, prepared, seconds, not_before);
     if (!found || (best && best->start <= found->start)) continue;
     if (place != nullptr) found->plan.reservation = place->name;
     best = std::move(found);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace berth::site {
 namespace {
@@ -85,6 +86,38 @@ Bits specialized_cores(const cluster::Node& node, std::uint32_t count) {
   return out;
 }
 
+Bits gpu_cores(const cluster::Node& node, std::uint32_t per_gpu) {
+  Bits out;
+  const cluster::Gres* gpus = node.find_gres("gpu");
+  if (gpus == nullptr || per_gpu == 0) return out;
+  const auto take_from = [&](const std::vector<std::uint32_t>& sockets) {
+    // A core of the socket that has given fewest, so that GPUs of no socket spread.
+    std::optional<std::size_t> best;
+    std::size_t least = 0;
+    for (const std::uint32_t s : sockets) {
+      const std::size_t first = std::size_t{s} * node.cores_per_socket;
+      const std::size_t given = out.count_in(first, first + node.cores_per_socket - 1);
+      if (best && given >= least) continue;
+      for (std::size_t core = first; core < first + node.cores_per_socket; ++core) {
+        if (out.test(core) || node.reserved_cores.test(core)) continue;
+        best = core;
+        least = given;
+        break;
+      }
+    }
+    if (best) out.set(*best);
+  };
+  for (const cluster::Device& device : gpus->devices) {
+    std::vector<std::uint32_t> sockets;
+    for (std::uint32_t s = 0; s < node.sockets; ++s) {
+      if (device.near(s)) sockets.push_back(s);
+    }
+    const std::uint64_t cores = std::min<std::uint64_t>(device.units * per_gpu, node.cores());
+    for (std::uint64_t i = 0; i < cores; ++i) take_from(sockets);
+  }
+  return out;
+}
+
 cluster::Node node_hardware(const conf::NodeLine& line, conf::Complaints& complaints) {
   cluster::Node node;
   shape(line, node, complaints);
@@ -92,6 +125,7 @@ cluster::Node node_hardware(const conf::NodeLine& line, conf::Complaints& compla
   node.tmp_disk_mb = or_else(line.tmp_disk_mb, std::uint64_t{0});
   node.weight = or_else(line.weight, 1U);
   if (line.features) node.features = line.features->value;
+  node.cloud = line.state && line.state->value == "CLOUD";
   withhold(line, node, complaints);
   if (line.state && line.state->value != "UNKNOWN" && line.state->value != "CLOUD") {
     node.usable = false;
