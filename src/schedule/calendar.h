@@ -25,7 +25,7 @@ struct Planned {
   JobId job = 0;
   Span span;
   cluster::Allocation allocation;
-  std::string reservation;  // in which it is going to run; "" = none
+  std::string reservation{};  // in which it is going to run; "" = none
 };
 
 /// Running jobs that are thought away: "what if these were gone?".

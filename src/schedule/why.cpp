@@ -230,7 +230,8 @@ Foreseen foresee(State& state, Knowledge& knowledge, const Job& trial, Time now)
     out.why.planned_start = out.start;
     out.why.planned_nodes = out.nodes = text::compress_hostlist(names);
     if (out.start == now) return out;
-    knowledge.calendar.add({trial.id, {out.start, out.start + seconds}, plan->allocation});
+    knowledge.calendar.add(
+        {trial.id, {out.start, out.start + seconds}, plan->allocation, plan->reservation});
   } else {
     plan = prepared.plan(state.usage(), place::Detail::verdict);
   }
