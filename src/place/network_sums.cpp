@@ -41,10 +41,12 @@ NetworkSums::NetworkSums(const SelectInput& in) : in_(in) {
   if (weights_.size() > kMostWeights) {
     weights_.erase(weights_.begin() + kMostWeights - 1, weights_.end() - 1);
   }
-  count_up_to(~std::uint32_t{0});
+  count_up_to(kAnyWeight);
 }
 
 void NetworkSums::count_up_to(std::uint32_t weight) {
+  if (!weights_.empty() && weight == weights_.back()) weight = kAnyWeight;  // that is all of them
+  if (!sums_.empty() && weight == most_weight_) return;
   most_weight_ = weight;
   const Topology& network = in_.cluster.topology;
   const std::size_t kinds = in_.ask.devices.size();

@@ -46,13 +46,14 @@ class NetworkSums {
   [[nodiscard]] std::span<const Entry> entries_of(std::size_t bucket) const;
 
   const SelectInput& in_;
-  std::vector<Entry> entries_;      // by leaf, then ascending
+  std::vector<Entry> entries_;          // by leaf, then ascending
   std::vector<std::uint64_t> devices_;  // of each entry, one after another
   std::vector<std::size_t> begins_;     // of each leaf's entries; the last bucket: strays
   std::vector<NetworkSum> sums_;        // by unit
   NetworkSum all_;
   std::vector<std::uint32_t> weights_;
-  std::uint32_t most_weight_ = ~std::uint32_t{0};
+  static constexpr std::uint32_t kAnyWeight = ~std::uint32_t{0};
+  std::uint32_t most_weight_ = kAnyWeight;
 };
 
 }  // namespace berth::place

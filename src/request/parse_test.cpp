@@ -475,5 +475,17 @@ TEST(Nice, NegativeIsRootsBusiness) {
   EXPECT_TRUE(parse_line("sbatch --nice=-5 --uid=0 x", root)->warnings.empty());
 }
 
+TEST(Environment, SwitchesAndTheirWaitHaveAVariableEach) {
+  Surroundings around;
+  around.environment = {{"SBATCH_REQ_SWITCH", "2"}, {"SBATCH_WAIT4SWITCH", "5:30"}};
+  const Request from_both = only("sbatch --wrap x", around);
+  EXPECT_EQ(from_both.switches->count, 2u);
+  EXPECT_EQ(from_both.switches->wait_seconds, 330u);
+  const Request from_words = only("sbatch --switches=1 --wrap x", around);
+  EXPECT_EQ(from_words.switches->count, 1u);
+  EXPECT_FALSE(from_words.switches->wait_seconds);
+  EXPECT_FALSE(only("sbatch --switches=0 --wrap x").switches);
+}
+
 }  // namespace
 }  // namespace berth::request
