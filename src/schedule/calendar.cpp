@@ -46,7 +46,9 @@ std::uint64_t most_memory(const std::vector<Use>& uses, Time from) {
 Time end_of(const job::Job& job, Time now) {
   if (job.flags.completing) return now + 1;
   // A job without a limit is taken to end a year after its start.
-  return std::max(job.limit_at().value_or(job.start_time + kYear), now + 1);
+  // One that is suspended ends later by as much as it stands still.
+  const Time still = job.base == job::Base::suspended ? now - job.suspend_time : 0;
+  return std::max(job.limit_at().value_or(job.start_time + kYear) + still, now + 1);
 }
 
 void Calendar::begin(Time now) {

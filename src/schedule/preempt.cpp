@@ -191,8 +191,13 @@ std::optional<GivingWay> Preemption::find_in(Question& question) {
   const place::Prepared& prepared = *question.prepared;
   const std::size_t least = std::max<std::size_t>(prepared.min_nodes(), prepared.required().size());
   if (ranked.size() < least) return std::nullopt;
-  // The cheapest nodes first, then more and more of them.
-  for (std::size_t count = least;; count = std::min(2 * count, ranked.size())) {
+  // What is free already, and the cheapest nodes beside it; then more and more of them.
+  const auto free = static_cast<std::size_t>(
+      std::ranges::count_if(ranked, [](const Ranked& rank) { return rank.count == 0; }));
+  std::size_t more = 1;
+  for (std::size_t count = std::min(std::max(least, free + more), ranked.size());;
+       count = std::min(count + more, ranked.size())) {
+    more *= 2;
     std::set<NodeIndex> offer(prepared.required().begin(), prepared.required().end());
     for (std::size_t i = 0; i < count; ++i) offer.insert(ranked[i].node);
     const std::vector<NodeIndex> nodes(offer.begin(), offer.end());
