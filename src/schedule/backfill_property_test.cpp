@@ -106,8 +106,8 @@ class World {
           c_.begun(id);
           c_.runs_to_the_end(id);
         }
-        if (due) c_.state.tick(c_.now);
       }
+      if (due && c_.now >= *due) c_.state.tick(c_.now);
       schedule();
       if (::testing::Test::HasFailure()) return;
     }

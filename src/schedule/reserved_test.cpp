@@ -4,6 +4,7 @@
 #include "schedule/reserve_test_fixture.h"
 #include "schedule/schedule.h"
 #include "schedule/why.h"
+#include "text/hostlist.h"
 
 namespace berth::schedule {
 namespace {
