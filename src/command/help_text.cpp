@@ -8,7 +8,7 @@ std::string_view scontrol_help() {
 
 Looking
   show job[=ID] | step[=ID] | node[=LIST] | partition[=NAME] | config
-  show licenses | topology | daemons | reservation
+  show licenses | topology | daemons | reservation[=NAME]
   show hostnames [LIST]           one name a line; inside a job: the job's nodes
   show hostlist NAMES             the short form ("-" or a /file: names from there)
   show hostlistsorted NAMES       the same, sorted
@@ -32,6 +32,8 @@ Administration
   update NodeName=LIST State=DRAIN Reason="…" | RESUME | DOWN | UNDRAIN | FAIL | IDLE
   update NodeName=LIST Weight= | Features= | Comment= | Extra=
   update | create | delete PartitionName=NAME KEY=VALUE…
+  create reservation [ReservationName=NAME] StartTime= Duration= Nodes= | NodeCnt= | TRES= Users=…
+  update ReservationName=NAME KEY=VALUE… | skip     delete ReservationName=NAME
   reconfigure | shutdown | setdebug LEVEL
 
 Options

@@ -102,7 +102,18 @@ int send(Session& session, std::string_view action, std::string_view prefix, Wor
   const Result<wire::Change> change = parse_change(action, words);
   if (!change) return print_error(change.error(), "scontrol");
   const Result<wire::Done> done = session.ask<wire::Done>(*change);
-  if (!done) return session.complain(prefix, done.error());
+  const bool reservation = change->what() == "reservation";
+  if (!done) {
+    if (reservation && action == "create") prefix = "Error creating the reservation";
+    if (reservation && action == "update") prefix = "Error updating the reservation";
+    if (reservation && action == "delete") prefix = "Error deleting the reservation";
+    return session.complain(prefix, done.error());
+  }
+  if (reservation && action == "create") {
+    session.out += fmt::format("Reservation created: {}\n", done->name());
+  } else if (reservation && action == "update") {
+    session.out += "Reservation updated.\n";
+  }
   if (changes_size(*change)) write_resize_scripts(session, *change);
   return 0;
 }
@@ -120,9 +131,15 @@ Result<wire::Change> parse_change(std::string_view action, std::span<const std::
         if (!selects(selector, words[i])) continue;
         key.emplace();
         key->set_name(words[i]);
-        key->set_value(words[++i]);
+        // "create reservation StartTime=…": it is given a name.
+        const bool nameless = action == "create" && words[i + 1].find('=') != std::string::npos;
+        if (!nameless) key->set_value(words[++i]);
         break;
       }
+    }
+    if (!key && text::equal_ignoring_case(words[i], "skip")) {
+      key.emplace();
+      key->set_name("Skip");
     }
     if (!key) {
       return fail(Code::option_syntax, fmt::format("Invalid input: {}  Request aborted", words[i]),
@@ -132,13 +149,9 @@ Result<wire::Change> parse_change(std::string_view action, std::span<const std::
   }
   change.set_what(std::string(what_is_meant(change)));
   if (change.what().empty()) {
-    return fail(Code::option_syntax, fmt::format("No valid entity in {} command", action),
-                "one of JobId=, StepId=, NodeName=, PartitionName= says what is meant");
-  }
-  if (change.what() == "reservation") {
-    return fail(Code::unsupported, "Reservations are not supported by berth yet",
-                "keep nodes free with a partition of their own, or with `scontrol update "
-                "NodeName=… State=DRAIN Reason=…`");
+    return fail(
+        Code::option_syntax, fmt::format("No valid entity in {} command", action),
+        "one of JobId=, StepId=, NodeName=, PartitionName=, ReservationName= says what is meant");
   }
   return change;
 }

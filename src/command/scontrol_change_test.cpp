@@ -34,10 +34,20 @@ TEST(ScontrolChange, KeysAndValues) {
 TEST(ScontrolChange, Refusals) {
   EXPECT_FALSE(parse_change("update", std::vector<std::string>{"JobId=5", "hold"}));
   EXPECT_FALSE(parse_change("update", std::vector<std::string>{"Nice=5"}));
-  const auto reservation = parse_change(
-      "create", std::vector<std::string>{"ReservationName=r", "Nodes=ALL", "PartitionName=x"});
-  ASSERT_FALSE(reservation);
-  EXPECT_EQ(reservation.error().code, Code::unsupported);
+}
+
+TEST(ScontrolChange, Reservations) {
+  EXPECT_EQ(parsed({"ReservationName=r", "Nodes=ALL", "PartitionName=x"}).what(), "reservation");
+  EXPECT_EQ(parsed({"JobId=5", "ReservationName=r"}).what(), "job");
+  const std::vector<std::string> nameless = {"reservation", "StartTime=now", "Duration=5"};
+  const auto made = parse_change("create", nameless);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->keys_size(), 3);
+  EXPECT_EQ(made->keys(0).value(), "");
+  const wire::Change skipped = parsed({"reservation", "r", "skip"});
+  ASSERT_EQ(skipped.keys_size(), 2);
+  EXPECT_EQ(skipped.keys(0).value(), "r");
+  EXPECT_EQ(skipped.keys(1).name(), "Skip");
 }
 
 TEST(ScontrolLicenses, NamesAndCounts) {

@@ -6,6 +6,7 @@
 
 #include "command/json_text.h"
 #include "command/scontrol_licenses.h"
+#include "command/scontrol_reservation.h"
 #include "command/scontrol_session.h"
 #include "command/scontrol_topology.h"
 #include "command/squeue_json.h"
@@ -100,7 +101,7 @@ void append_node(JsonText& json, const wire::NodeInfo& node) {
   json.set_number("reason_changed_at", node.reason_time());
   json.text("reason_set_by_user", node.reason_user());
   json.set_number("resume_after", 0);
-  json.text("reservation", "");
+  json.text("reservation", node.reservation());
   json.number("alloc_memory", static_cast<std::int64_t>(node.memory_allocated_mb()));
   json.number("alloc_cpus", node.cpus_allocated());
   const std::uint32_t idle =
@@ -266,6 +267,21 @@ int licenses(Session& session, const Value& value) {
   return 0;
 }
 
+int reservations(Session& session, const Value& value) {
+  const auto reply = session.ask<wire::ReservationsReply>(wire::ListReservations{});
+  if (!reply) return session.complain("slurm_load_reservations error", reply.error());
+  JsonText json;
+  json.begin_object();
+  json.begin_array("reservations");
+  for (const wire::ReservationInfo& one : reply->reservations()) {
+    if (!value || one.name() == *value) append_reservation(json, one);
+  }
+  json.end_array();
+  json.set_number("last_update", reply->now());
+  finish(session, json, "");
+  return 0;
+}
+
 }  // namespace
 
 int show_json(Session& session, JsonKind kind, const std::optional<std::string>& value) {
@@ -280,6 +296,8 @@ int show_json(Session& session, JsonKind kind, const std::optional<std::string>&
       return licenses(session, value);
     case JsonKind::topology:
       return show_topology(session, value);
+    case JsonKind::reservations:
+      return reservations(session, value);
   }
   return 1;
 }

@@ -95,6 +95,7 @@ std::string node_text(const wire::NodeInfo& node, const Style& style) {
   }
   out.maybe("Comment", node.comment());
   out.maybe("Extra", node.extra());
+  out.maybe("ReservationName", node.reservation());
   return std::move(out).done();
 }
 

@@ -79,7 +79,7 @@ int show_hosts(Session& session, HostListForm form, std::optional<std::string> v
 std::string_view instead_of(std::string_view group, std::string_view word);
 
 /// The JSON forms of `show`.
-enum class JsonKind { jobs, nodes, partitions, licenses, topology };
+enum class JsonKind { jobs, nodes, partitions, licenses, topology, reservations };
 int show_json(Session& session, JsonKind kind, const std::optional<std::string>& value);
 
 }  // namespace berth::command::scontrol

@@ -8,6 +8,7 @@
 #include "command/scontrol_job_text.h"
 #include "command/scontrol_licenses.h"
 #include "command/scontrol_node_text.h"
+#include "command/scontrol_reservation.h"
 #include "command/scontrol_session.h"
 #include "command/scontrol_topology.h"
 #include "text/hostlist.h"
@@ -150,9 +151,13 @@ int show_licenses(Session& session, const Value& value) {
 }
 
 int show_reservations(Session& session, const Value& value) {
+  const auto reply = session.ask<wire::ReservationsReply>(wire::ListReservations{});
+  if (!reply) return session.complain("slurm_load_reservations error", reply.error());
+  for (const wire::ReservationInfo& one : reply->reservations()) {
+    if (!value || one.name() == *value) session.out += reservation_text(one, session.style);
+  }
+  if (!session.out.empty()) return 0;
   if (value) return session.complain(fmt::format("Reservation {} not found", *value));
-  const Result<wire::Pong> alive = session.ask<wire::Pong>(wire::Ping{});
-  if (!alive) return session.complain("slurm_load_reservations error", alive.error());
   session.out += "No reservations in the system\n";
   return 0;
 }
@@ -205,8 +210,8 @@ constexpr std::array kEntities = {
     Entity{"licenses", 2, show_licenses, JsonKind::licenses},
     Entity{"topology", 1, show_topology, JsonKind::topology},
     Entity{"daemons", 2, show_daemons},
-    Entity{"reservations", 1, show_reservations},
-    Entity{"reservationname", 11, show_reservations},
+    Entity{"reservations", 1, show_reservations, JsonKind::reservations},
+    Entity{"reservationname", 11, show_reservations, JsonKind::reservations},
 };
 
 const Entity* find_entity(std::string_view word) {

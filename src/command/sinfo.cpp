@@ -6,6 +6,7 @@
 #include "command/controller_client.h"
 #include "command/messages.h"
 #include "command/print.h"
+#include "command/scontrol_reservation.h"
 #include "command/sinfo_json.h"
 #include "command/sinfo_options.h"
 #include "command/sinfo_view.h"
@@ -23,8 +24,16 @@ int print_load_error(Error error) {
   return print_error(error, "sinfo");
 }
 
+int show_reservations(const SinfoOptions& options, const request::Environment& environment) {
+  const auto reply =
+      ask_controller<wire::ReservationsReply>(environment, "sinfo", wire::ListReservations{});
+  if (!reply) return print_load_error(reply.error());
+  return print_text(reservation_table(*reply, options.header, time_format(environment)));
+}
+
 int show_once(const SinfoOptions& options, std::span<const std::string> words,
               const request::Environment& environment) {
+  if (options.reservations && !options.json) return show_reservations(options, environment);
   wire::ListNodes ask;
   ask.set_with_partitions(true);
   const Result<wire::NodesReply> reply =

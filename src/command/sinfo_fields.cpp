@@ -204,7 +204,7 @@ const Row kRows[] = {
     {{'H', "TimeStamp", "TIMESTAMP",
       SHOW(append_time(out, g.nodes.empty() ? 0 : g.nodes.front()->reason_time(), shown,
                        "Unknown"))}},
-    {{'i', "Reservation", "RESERVATION", SHOW(out += "")}},
+    {{'i', "Reservation", "RESERVATION", FIRST(reservation, "")}},
     {{'I', "PriorityJobFactor", "PRIO_JOB_FACTOR",
       OF_PARTITION(append_unsigned(out, g.partition->priority_job_factor()))}},
     {{'l', "Time", "TIMELIMIT",

@@ -116,7 +116,7 @@ void append_group(JsonText& json, const Group& group) {
   json.text("description", first.reason());
   json.number("time", first.reason_time());
   json.end_object();
-  json.text("reservation", "");
+  json.text("reservation", first.reservation());
   json.text("reason_set_by_user", first.reason_user());
   json.begin_object("resource_spec");
   json.text("cpus", "");

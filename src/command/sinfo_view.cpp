@@ -118,7 +118,6 @@ std::vector<NodeGroup> group_nodes(const SinfoOptions& options, const wire::Node
 
 Result<std::string> sinfo_text(const SinfoOptions& options, const wire::NodesReply& reply,
                                const Shown& shown) {
-  if (options.reservations) return std::string("No reservations in the system\n");
   const std::span<const Field<NodeGroup>> table = node_fields();
   FieldNames names = names_of(table, "Invalid node format specification");
   names.all_capital = " |";

@@ -81,6 +81,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"BatchStartTimeout", Count{&K::batch_start_timeout_seconds}},
     {"CompleteWait", Count{&K::complete_wait_seconds}},
     {"OverTimeLimit", Limit{&K::over_time_limit_minutes}},
+    {"ResvOverRun", Limit{&K::reservation_overrun_minutes}},
     {"UnkillableStepTimeout", Count{&K::unkillable_seconds}},
     {"UnkillableStepProgram", Text{&K::unkillable_program}},
     {"TreeWidth", Count{&K::tree_width, 65533, 1}},

@@ -54,7 +54,8 @@ struct DaemonKeys {
   std::uint32_t min_job_age_seconds = 300;  // 0 = ended jobs stay
   std::uint32_t batch_start_timeout_seconds = 10;
   std::uint32_t complete_wait_seconds = 0;
-  std::optional<std::uint32_t> over_time_limit_minutes = 0;  // unset = unlimited
+  std::optional<std::uint32_t> over_time_limit_minutes = 0;      // unset = unlimited
+  std::optional<std::uint32_t> reservation_overrun_minutes = 0;  // likewise: ResvOverRun
   std::uint32_t unkillable_seconds = 60;
   std::string unkillable_program;
   std::uint32_t tree_width = kDefaultTreeWidth;

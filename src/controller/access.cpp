@@ -23,6 +23,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::GetAccess:
     case Kind::GetScript:
     case Kind::ExplainJob:
+    case Kind::ListReservations:
     case Kind::ActOnJobs:
     case Kind::CancelJobs:
     case Kind::Change:
@@ -58,6 +59,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::Pong:
     case Kind::ScriptReply:
     case Kind::JobExplained:
+    case Kind::ReservationsReply:
     case Kind::Results:
     case Kind::DiagnoseReply:
     case Kind::HistoryReply:

@@ -36,10 +36,12 @@ TEST(Access, EveryRowSaysWhichThreadAnswers) {
 
 TEST(Access, UsersSendOnlyWhatIsChecked) {
   const std::set<std::string> expected = {
-      "Ping",      "ListJobs",   "ListNodes",     "ShowConfig", "ListHistory",
-      "SubmitJob", "CreateStep", "GetAllocation", "ReclaimJob", "ReclaimStep",
-      "FinishJob", "WaitJob",    "GetAccess",     "GetScript",  "ExplainJob",
-      "ActOnJobs", "CancelJobs", "Change",        "Diagnose",   "ListPriorities",
+      "Ping",           "ListJobs",    "ListNodes",  "ShowConfig",
+      "ListHistory",    "SubmitJob",   "CreateStep", "GetAllocation",
+      "ReclaimJob",     "ReclaimStep", "FinishJob",  "WaitJob",
+      "GetAccess",      "GetScript",   "ExplainJob", "ListReservations",
+      "ActOnJobs",      "CancelJobs",  "Change",     "Diagnose",
+      "ListPriorities",
   };
   EXPECT_EQ(sendable_by(kUser, false), expected);
   // An agent's connection gives no rights to who is not allowed to be one.

@@ -42,7 +42,8 @@ class Filter {
   [[nodiscard]] bool matches(const job::Job& job) const {
     if (names_users_ && !uids_.contains(job.uid)) return false;
     return among(ask_.names(), job.what->job_name) && among(ask_.accounts(), job.what->account) &&
-           among(ask_.qos(), job.what->qos) && among(ask_.reservations(), job.what->reservation) &&
+           among(ask_.qos(), job.what->qos) &&
+           among(ask_.reservations(), std::string(job.shown_reservation())) &&
            among(ask_.wckeys(), job.what->wckey) && among(ask_.partitions(), job.partition) &&
            among(ask_.states(), job::base_name(job.base)) && on_nodes(job);
   }

@@ -23,6 +23,7 @@ std::string selected(const wire::Change& ask, std::string_view key, std::size_t 
 wire::Done change(job::State& state, const Caller& caller, const wire::Change& ask,
                   ChangeContext& context, job::Time now) {
   Result<void> done;
+  wire::Done reply;
   if (ask.what() == "job" && ask.action() == "update") {
     done = change_job(state, caller, ask, context, now);
   } else if (ask.what() == "step" && ask.action() == "update") {
@@ -35,14 +36,20 @@ wire::Done change(job::State& state, const Caller& caller, const wire::Change& a
     done = delete_nodes(state, caller, ask, context, now);
   } else if (ask.what() == "partition") {
     done = change_partition(state, caller, ask, context, now);
+  } else if (ask.what() == "reservation") {
+    auto name = change_reservation(state, caller, ask, context, now);
+    if (name) {
+      reply.set_name(*name);
+    } else {
+      done = pass(std::move(name.error()));
+    }
   } else if (ask.what() == "job" && ask.action() == "delete") {
     done = fail(Code::unsupported, "delete JobId is not supported by berth", "use scancel");
   } else {
     done = fail(Code::unsupported,
                 fmt::format("{} of a {} is not supported by berth", ask.action(), ask.what()),
-                "update, create and delete know jobs, steps, nodes and partitions");
+                "update, create and delete know jobs, steps, nodes, partitions and reservations");
   }
-  wire::Done reply;
   if (!done) {
     *reply.mutable_refusal() = wire::to_refusal(done.error());
     reply.mutable_refusal()->set_code(std::string(code_of(done.error())));

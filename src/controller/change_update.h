@@ -35,6 +35,10 @@ Result<void> create_nodes(job::State& state, const Caller& caller, const wire::C
                           ChangeContext& context, job::Time now);
 Result<void> delete_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
                           ChangeContext& context, job::Time now);
+/// Returns the name of one that was made.
+Result<std::string> change_reservation(job::State& state, const Caller& caller,
+                                       const wire::Change& ask, const ChangeContext& context,
+                                       job::Time now);
 Result<void> change_partition(job::State& state, const Caller& caller, const wire::Change& ask,
                               const ChangeContext& context, job::Time now);
 

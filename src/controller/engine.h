@@ -133,6 +133,7 @@ class Engine {
   void get_access(Turn& turn, const Request& request);
   void get_script(Turn& turn, const Request& request);
   void explain_job(Turn& turn, const Request& request);
+  void list_reservations(Turn& turn, const Request& request);
   void act_on_jobs(Turn& turn, const Request& request);
   void cancel_jobs(Turn& turn, const Request& request);
   void change(Turn& turn, const Request& request);

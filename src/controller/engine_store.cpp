@@ -28,6 +28,16 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
   std::ranges::move(from, std::back_inserter(to));
 }
 
+/// One that was stored and is deleted since, or the other way round: only the last counts.
+void keep_reservations(store::Batch& to, store::Batch&& from) {
+  for (const std::string& name : from.deleted_reservations) {
+    std::erase_if(to.reservations, [&](const auto& record) { return record.name() == name; });
+  }
+  for (const auto& record : from.reservations) std::erase(to.deleted_reservations, record.name());
+  append(to.reservations, std::move(from.reservations));
+  append(to.deleted_reservations, std::move(from.deleted_reservations));
+}
+
 }  // namespace
 
 Result<void> Engine::read_store(job::Time now) {
@@ -37,6 +47,7 @@ Result<void> Engine::read_store(job::Time now) {
   for (store::JobRow& row : loaded->jobs) stored.jobs.push_back(std::move(row.record));
   stored.nodes = std::move(loaded->nodes);
   stored.partitions = std::move(loaded->partitions);
+  stored.reservations = std::move(loaded->reservations);
   stored.next_job_id = next_job_id_ = loaded->next_job_id;
   std::vector<std::string> left_out;
   setup_ = with_fitting_nodes(std::move(setup_), created_nodes(stored.nodes), left_out);
@@ -86,6 +97,8 @@ store::Batch Engine::batch_of(Turn& turn) {
   batch.steps = std::move(dirty.steps);
   batch.nodes = std::move(dirty.nodes);
   batch.partitions = std::move(dirty.partitions);
+  batch.reservations = std::move(dirty.reservations);
+  batch.deleted_reservations = std::move(dirty.deleted_reservations);
   batch.next_job_id = dirty.next_job_id;
   batch.synced = dirty.sync || dirty.next_job_id;
   note_changes(batch, dirty.forgotten);
@@ -115,6 +128,7 @@ void Engine::finish(Turn& turn) {
     append(unsaved_.steps, std::move(batch.steps));
     append(unsaved_.nodes, std::move(batch.nodes));
     append(unsaved_.partitions, std::move(batch.partitions));
+    keep_reservations(unsaved_, std::move(batch));
     if (batch.next_job_id) unsaved_.next_job_id = batch.next_job_id;
     append(withheld_, std::move(effects));
     for (Then& then : std::exchange(turn.thens, {})) {

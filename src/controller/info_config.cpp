@@ -166,7 +166,7 @@ constexpr Key kKeys[] = {
     {"ResumeRate", "300 nodes/min"},
     {"ResumeTimeout", "60 sec"},
     {"ResvEpilog", "(null)"},
-    {"ResvOverRun", "0 min"},
+    {"ResvOverRun", {}},
     {"ResvProlog", "(null)"},
     {"ReturnToService", {}},
     {"SchedulerParameters", {}},
@@ -334,6 +334,9 @@ void put_limits(Values& v, const Setup& setup) {
   v["OverTimeLimit"] = keys.over_time_limit_minutes
                            ? fmt::format("{} min", *keys.over_time_limit_minutes)
                            : "UNLIMITED";
+  v["ResvOverRun"] = keys.reservation_overrun_minutes
+                         ? fmt::format("{} min", *keys.reservation_overrun_minutes)
+                         : "UNLIMITED";
   v["SlurmctldTimeout"] = seconds(keys.controller_timeout_seconds);
   v["SlurmdTimeout"] = seconds(keys.node_timeout_seconds);
   v["TreeWidth"] = std::to_string(keys.tree_width);

@@ -63,7 +63,7 @@ void put_who(wire::JobInfo& out, const InfoSite& site, const job::Job& job) {
   out.set_account(job.what->account);
   out.set_qos(job.what->qos);
   out.set_wckey(job.what->wckey);
-  out.set_reservation(job.what->reservation);
+  out.set_reservation(std::string(job.shown_reservation()));
   out.set_licenses(job.what->licenses);
   out.set_comment(job.comment);
   out.set_admin_comment(job.admin_comment);

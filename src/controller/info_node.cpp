@@ -32,6 +32,7 @@ void put_state(wire::NodeInfo& out, const job::NodeState& known, const cluster::
   if (known.fail) out.add_flags("FAIL");
   // A node without anything left shows what it has, not what it is going to have.
   if (known.planned && out.state() != "ALLOCATED") out.add_flags("PLANNED");
+  if (!known.reservation.empty()) out.add_flags(known.maintenance ? "MAINT" : "RESERVED");
   if (!known.line.empty()) out.add_flags("DYNAMIC_NORM");
   if (known.invalid) out.add_flags("INVALID_REG");
   if (!known.responding) out.add_flags("NOT_RESPONDING");
@@ -160,6 +161,7 @@ wire::NodeInfo node_info(const InfoSite& site, const job::State& state, cluster:
   out.set_reason_time(known.reason_time);
   out.set_comment(known.comment);
   out.set_extra(known.extra);
+  out.set_reservation(known.reservation);
   out.set_cfg_tres(tres_words(counts_of(node), site.tracked));
 
   TresCounts taken;

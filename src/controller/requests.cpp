@@ -35,6 +35,8 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::get_script;
     case Kind::ExplainJob:
       return &Engine::explain_job;
+    case Kind::ListReservations:
+      return &Engine::list_reservations;
     case Kind::ActOnJobs:
       return &Engine::act_on_jobs;
     case Kind::CancelJobs:

@@ -38,7 +38,8 @@ bool holds(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Who is in one of the groups: by their own group, or as a member.
+}  // namespace
+
 job::PartitionPolicy::Members members_of(const std::vector<std::string>& groups) {
   job::PartitionPolicy::Members out;
   for (const std::string& name : groups) {
@@ -51,8 +52,6 @@ job::PartitionPolicy::Members members_of(const std::vector<std::string>& groups)
   }
   return out;
 }
-
-}  // namespace
 
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules) {
   return settings::partition_policy(rules, members_of);
@@ -134,6 +133,7 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   } else {
     return fail(Code::bad_config, fmt::format("SlurmUser={}: there is no such user", name));
   }
+  setup.policy.admins = {setup.slurm_uid, ::geteuid()};
   return setup;
 }
 

@@ -27,6 +27,9 @@ struct Setup {
   [[nodiscard]] const conf::DaemonKeys& keys() const { return config.slurm.daemon; }
 };
 
+/// Who is in one of the groups: by their own group, or as a member.
+job::PartitionPolicy::Members members_of(const std::vector<std::string>& groups);
+
 /// What policy reads of a PartitionName line.
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules);
 

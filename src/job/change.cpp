@@ -118,6 +118,12 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
   auto read = m.read(asked, all, caller, warnings);
   if (!read) return pass(std::move(read.error()));
   const std::shared_ptr<const Submission>& what = read->front();
+  if (what->reservation != job.what->reservation) {
+    const auto may = m.check_reservation(
+        what->reservation, {job.uid, job.gid, what->account, what->qos, caller.privileged});
+    if (!may) return pass(may.error());
+    job.reservation_gone = false;
+  }
   if (job.pending()) {
     const place::JobPlan plan =
         place::place_job(m.cluster, *m.usage, what->request, place::Detail::verdict);

@@ -96,6 +96,7 @@ void State::Memory::all_gone(Job& job, Time now) {
   holding.erase(job.id);
   job.flags.completing = false;
   wake_all();
+  if (!job.reservation.empty()) reservation_due = now;  // it may be unused now
   if (job.flags.requeued) {
     back_to_queue(job, now);
   } else {
@@ -111,6 +112,8 @@ void State::Memory::back_to_queue(Job& job, Time now) {
   job.flags.requeued = job.flags.requeue_hold = false;
   job.allocation = {};
   job.nodes.clear();
+  job.reservation.clear();
+  job.reservation_over = 0;
   job.start_time = job.end_time = 0;
   job.eligible_time = 0;
   job.accrue_since = job.accrued = 0;

@@ -22,6 +22,7 @@ place::JobFacts facts_again(const State::Memory& m, const Job& job) {
   facts.allocation = job.allocation;
   facts.partition = job.partition;
   facts.time_limit_minutes = job.time_limit_minutes;
+  facts.reservation = job.reservation;
   if (const cluster::Partition* partition = m.cluster.find_partition(job.partition)) {
     facts.memory = place::make_ask(m.cluster, *partition, facts.request, facts.counts).memory;
   }
@@ -87,6 +88,11 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.nodes[i].silent_since = now;
     m.expect(i, now);
   }
+  for (const wire::ReservationRecord& record : stored.reservations) {
+    reservation::Reservation one = from_record(m.cluster, record);
+    m.last_reservation = std::max(m.last_reservation, one.number);
+    m.reservations.emplace(record.name(), std::move(one));
+  }
   std::vector<std::pair<JobId, std::string>> dependencies;
   // Elements of an array and equal submissions are read once.
   using Parts = std::vector<std::shared_ptr<const Submission>>;
@@ -145,6 +151,10 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.requeue_place(job, now);
   }
   for (auto& [id, job] : m.jobs) m.arm(job);
+  if (!m.reservations.empty()) {
+    m.reservations_changed(now);
+    m.reservation_due = now;  // some may have ended meanwhile
+  }
   m.wake_all();
 }
 
@@ -169,6 +179,8 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     m.nodes.push_back(fresh ? NodeState{} : std::move(at->second));
     if (fresh) m.take_configured_state(static_cast<cluster::NodeIndex>(m.nodes.size() - 1), now);
     m.nodes.back().planned = false;
+    m.nodes.back().reservation.clear();
+    m.nodes.back().maintenance = false;
     apply_node_changes(node, m.nodes.back());
   }
   m.planned_nodes.clear();
@@ -208,6 +220,8 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     steps.rotation = job.running->steps.rotation;
     job.running->steps = std::move(steps);
   }
+  m.reserved_nodes.clear();
+  m.move_reservations(before);
   m.rebuild_usage();
   m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
@@ -225,6 +239,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     if (job.pending()) m.requeue_place(job, now);
     m.arm(job);
   }
+  if (!m.reservations.empty()) m.reservations_changed(now);
   ++m.version;
 }
 

@@ -115,7 +115,7 @@ void State::Memory::place_in_queue(Job& job, Time now) {
   if (held) {
     if (job.reason != "JobHeldUser" && job.reason != "JobHeldAdmin" &&
         job.reason != "job_requeued_in_held_state" && job.reason != "JobHoldMaxRequeue" &&
-        job.reason != "launch_failed_requeued_held") {
+        job.reason != "launch_failed_requeued_held" && job.reason != "ReservationDeleted") {
       set_reason(job, job.held_by_admin ? "JobHeldAdmin" : "JobHeldUser");
     }
     return;
@@ -135,7 +135,9 @@ void State::Memory::place_in_queue(Job& job, Time now) {
   }
   if (job.het && job.het->offset > 0) return;  // the leader stands for all
   if (job.eligible_time == 0) job.eligible_time = now;
-  const QueueKey key{tier_of(job), job.priority, job.submit_time, job.id};
+  set_view(job);
+  const QueueKey key{tier_of(job), job.priority, job.submit_time, job.id,
+                     !job.asked_reservation().empty()};
   queue.insert(key);
   keys.emplace(job.id, key);
   if (!priority_due && policy.priority.multifactor && policy.priority.weight_age > 0) {
@@ -203,6 +205,7 @@ void State::Memory::arm(const Job& job) {
       }
     }
     at(job.deadline);
+    at(job.reservation_over);
   } else if (job.flags.completing && policy.complete_wait > 0) {
     at(job.end_time + Time{policy.complete_wait});
   } else if (ended(job.base) && !job.flags.completing) {
@@ -254,6 +257,7 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   node.state_reason = state.reason;
   usage->refresh_room(index);
   if (node.usable) wake_all();
+  reserved_nodes_lost = reserved_nodes_lost || !reservations.empty();
 }
 
 void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
@@ -308,12 +312,14 @@ bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable
   return true;
 }
 
-bool State::Memory::licenses_free(const Job& job) const {
+bool State::Memory::licenses_free(const Job& job, Time now) const {
   for (const auto& [name, count] : license_counts(job.what->licenses)) {
     const auto total = policy.licenses.find(name);
     const auto used = licenses_used.find(name);
     const std::uint64_t taken = used == licenses_used.end() ? 0 : used->second;
-    if (total == policy.licenses.end() || taken + count > total->second) return false;
+    if (total == policy.licenses.end() ||
+        taken + count + licenses_kept(name, job, now) > total->second)
+      return false;
   }
   return true;
 }

@@ -35,6 +35,16 @@ struct State::Memory {
       placeable;  // by Submission::shape: not refused, config unchanged
   std::map<std::string, std::uint64_t> licenses_used;
   std::map<std::string, wire::PartitionRecord> partition_records;
+  std::map<std::string, reservation::Reservation> reservations;
+  std::uint32_t last_reservation = 0;  // its number
+  std::uint64_t reservation_round = 0;
+  std::optional<Time> reservation_due;
+  std::set<std::string> in_force;    // reservations, when it was last looked
+  bool reserved_nodes_lost = false;  // or taken by jobs: others may take their places
+  std::vector<View> views = {View()};
+  std::map<std::string, std::uint32_t> view_numbers;
+  std::set<cluster::NodeIndex> reserved_nodes;  // NodeState::reservation is set
+  std::set<std::string> dirty_reservations;     // those that do not exist any more were deleted
   std::set<std::pair<Time, JobId>> timers;
   std::unordered_map<JobId, Time> timer_of;
   std::map<JobId, Dependency> dependencies;        // of pending jobs
@@ -101,7 +111,7 @@ struct State::Memory {
   void rebuild_usage();
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
   void count_licenses(const Job& job, bool take);
-  [[nodiscard]] bool licenses_free(const Job& job) const;
+  [[nodiscard]] bool licenses_free(const Job& job, Time now) const;
   [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
   [[nodiscard]] std::vector<Job*> components_of(const Job& job);
 
@@ -118,6 +128,30 @@ struct State::Memory {
   /// PriorityCalcPeriod: all that wait, and the queue in its new order.
   void reprioritise(Time now);
   void configure_priorities(bool was_multifactor);
+
+  // reservations.cpp, reservation_time.cpp
+  /// What a job may use of reservations.
+  void set_view(Job& job);
+  /// It asks for reservations, and may use none of them.
+  [[nodiscard]] bool view_bars(const Job& job) const {
+    return views[job.view].only && views[job.view].names.empty();
+  }
+  /// The job's words about reservations, checked; an error says why it cannot have them.
+  [[nodiscard]] Result<void> check_reservation(std::string_view names,
+                                               const reservation::User& user) const;
+  /// A reservation is another than before: views, nodes and timers follow.
+  void reservations_changed(Time now);
+  void mark_reserved_nodes(Time now);
+  void arm_reservations(Time now);
+  void reservations_tick(Time now);
+  /// Its time is over, or it is deleted: what waits for it is held, or runs without it.
+  void forget_reservation(const std::string& name, Time now);
+  void end_occurrence(reservation::Reservation& reservation, Time now);
+  /// Nodes by their new indices.
+  void move_reservations(const cluster::Cluster& before);
+  /// Of a licence: kept for jobs of reservations that this one is none of.
+  [[nodiscard]] std::uint64_t licenses_kept(const std::string& name, const Job& job,
+                                            Time now) const;
 
   // submission.cpp
   Result<std::vector<std::shared_ptr<const Submission>>> read(

@@ -94,6 +94,9 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_accrued(job.accrued);
   out.set_switch_wait_since(job.switch_wait_since);
   job.waits.store(out);
+  out.set_reservation(job.reservation);
+  out.set_reservation_gone(job.reservation_gone);
+  out.set_reservation_over(job.reservation_over);
   return out;
 }
 
@@ -161,6 +164,9 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.accrued = record.accrued();
   job.switch_wait_since = record.switch_wait_since();
   job.waits = WaitLog::from(record);
+  job.reservation = record.reservation();
+  job.reservation_gone = record.reservation_gone();
+  job.reservation_over = record.reservation_over();
   return job;
 }
 

@@ -27,6 +27,7 @@ place::JobFacts facts_of(const Job& job, const place::JobPlan& plan) {
   facts.partition = plan.partition;
   facts.time_limit_minutes = plan.time_limit_minutes;
   facts.memory = plan.memory;
+  facts.reservation = plan.reservation;
   return facts;
 }
 
@@ -54,6 +55,9 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   }
   job.running->node_names = job.nodes;
   job.running->not_begun = {job.nodes.begin(), job.nodes.end()};
+  job.reservation = plan.reservation;
+  m.reserved_nodes_lost = m.reserved_nodes_lost || !job.reservation.empty();
+  job.reservation_over = 0;
   job.base = Base::running;
   job.flags = {};
   job.flags.configuring = true;
@@ -97,7 +101,11 @@ bool State::eligible(const Job& job, Time now, std::string& reason) const {
     reason = "JobArrayTaskLimit";
     return false;
   }
-  if (!m.licenses_free(job)) {
+  if (m.view_bars(job)) {
+    reason = "Reservation";
+    return false;
+  }
+  if (!m.licenses_free(job, now)) {
     reason = "Licenses";
     return false;
   }

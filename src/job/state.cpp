@@ -180,6 +180,7 @@ void State::discard_changes() {
   m.changed_nodes.clear();
   m.dropped_nodes.clear();
   m.dirty_partitions.clear();
+  m.dirty_reservations.clear();
   m.forgotten.clear();
   m.dirty_next_id = m.sync = false;
 }
@@ -199,6 +200,14 @@ Dirty State::take_dirty() {
   }
   for (const std::string& name : std::exchange(m_->dirty_partitions, {})) {
     out.partitions.push_back(m_->partition_records[name]);
+  }
+  for (const std::string& name : std::exchange(m_->dirty_reservations, {})) {
+    const auto at = m_->reservations.find(name);
+    if (at == m_->reservations.end()) {
+      out.deleted_reservations.push_back(name);
+    } else {
+      out.reservations.push_back(to_record(m_->cluster, at->second));
+    }
   }
   out.forgotten = std::exchange(m_->forgotten, {});
   if (std::exchange(m_->dirty_next_id, false)) out.next_job_id = m_->next_id;

@@ -33,13 +33,16 @@ struct Dirty {
   std::vector<wire::StepRecord> steps;
   std::vector<wire::NodeRecord> nodes;
   std::vector<wire::PartitionRecord> partitions;
+  std::vector<wire::ReservationRecord> reservations;
+  std::vector<std::string> deleted_reservations;
   std::vector<JobId> forgotten;  // left memory (MinJobAge): only if the store has use for it
   std::optional<JobId> next_job_id;
   /// Must be on disk before effects and replies (all but the creation of steps and node chatter).
   bool sync = false;
   [[nodiscard]] bool empty() const {
     return jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
-           forgotten.empty() && !next_job_id;
+           reservations.empty() && deleted_reservations.empty() && forgotten.empty() &&
+           !next_job_id;
   }
 };
 
@@ -48,6 +51,7 @@ struct Stored {
   std::vector<wire::JobRecord> jobs;
   std::vector<wire::NodeRecord> nodes;
   std::vector<wire::PartitionRecord> partitions;  // already applied to the cluster by the caller
+  std::vector<wire::ReservationRecord> reservations;
   JobId next_job_id = 0;
 };
 
@@ -128,13 +132,21 @@ struct Backfilled {
   std::uint64_t components = 0;  // of these: of heterogeneous jobs
 };
 
-/// Order of consideration: partition tier, priority, submit time, id.
+/// What a job may use of reservations.
+struct View {
+  std::vector<std::string> names;  // tried in this order
+  bool only = false;               // it asked for them: nothing else will do
+};
+
+/// Order of consideration: who asks for a reservation, partition tier, priority, submit time, id.
 struct QueueKey {
   std::uint32_t tier = 0;
   std::uint32_t priority = 0;
   Time submit = 0;
   JobId id = 0;
+  bool reserved = false;
   friend bool operator<(const QueueKey& a, const QueueKey& b) {
+    if (a.reserved != b.reserved) return a.reserved;
     if (a.tier != b.tier) return a.tier > b.tier;
     if (a.priority != b.priority) return a.priority > b.priority;
     if (a.submit != b.submit) return a.submit < b.submit;
@@ -174,6 +186,14 @@ class State {
   [[nodiscard]] std::optional<QueueKey> key_of(JobId id) const;
   [[nodiscard]] const std::map<std::string, wire::PartitionRecord>& partition_records() const;
   [[nodiscard]] std::uint64_t licenses_used(const std::string& name) const;
+  [[nodiscard]] const std::map<std::string, reservation::Reservation>& reservations() const;
+  [[nodiscard]] const reservation::Reservation* find_reservation(std::string_view name) const;
+  /// Grows when a reservation comes, goes or is changed.
+  [[nodiscard]] std::uint64_t reservation_round() const;
+  /// By Job::view. 0 = the job has to keep clear of all of them.
+  [[nodiscard]] const View& view(std::uint32_t number) const;
+  /// Jobs that hold nodes as jobs of this reservation.
+  [[nodiscard]] std::vector<JobId> jobs_in(std::string_view reservation) const;
   /// All records of this array or job have ended (WaitJob).
   [[nodiscard]] bool all_ended(JobId id) const;
   /// Highest exit status of the job or of all elements of the array (WaitJob).
@@ -291,6 +311,18 @@ class State {
   void keep_node(std::string_view name, std::string line, Time now);
   /// A node of scontrol delete, before the reconfigure() that leaves it out.
   void drop_node(std::string_view name);
+
+  // ---- Reservations ----------------------------------------------------------------------------
+  /// A name for one that was given none: "root_3".
+  [[nodiscard]] std::string free_reservation_name(std::string_view user) const;
+  /// Makes it, or puts it in the place of the one of that name.
+  void keep_reservation(reservation::Reservation reservation, Time now);
+  /// Refused while jobs run in it.
+  Result<void> drop_reservation(std::string_view name, Time now);
+  /// Nodes have gone away or come back, or jobs have started in reservations, since the last call.
+  bool take_reserved_nodes_lost();
+  /// The present occurrence of one that recurs is left out.
+  Result<void> skip_reservation(std::string_view name, Time now);
 
   // ---- Time ------------------------------------------------------------------------------------
   /// When tick() next has something to do.

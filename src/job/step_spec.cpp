@@ -97,7 +97,7 @@ void put_job_facts(request::Environment& env, const Policy& policy, const Job& j
   if (!policy.conf_path.empty()) env["SLURM_CONF"] = policy.conf_path;
   if (!job.what->account.empty()) env["SLURM_JOB_ACCOUNT"] = job.what->account;
   if (!job.what->qos.empty()) env["SLURM_JOB_QOS"] = job.what->qos;
-  if (!job.what->reservation.empty()) env["SLURM_JOB_RESERVATION"] = job.what->reservation;
+  if (!job.reservation.empty()) env["SLURM_JOB_RESERVATION"] = job.reservation;
   if (!job.what->licenses.empty()) env["SLURM_JOB_LICENSES"] = job.what->licenses;
   if (job.array && job.array->task) {
     env["SLURM_ARRAY_JOB_ID"] = std::to_string(job.array->job_id);

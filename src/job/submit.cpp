@@ -101,11 +101,13 @@ std::optional<Error> barred(const State::Memory& m, const Submission& what, cons
 }
 
 /// What can be known to be in vain: a reservation that does not exist, a deadline before the end.
-std::optional<Error> in_vain(const Submission& what, Time now) {
+std::optional<Error> in_vain(const State::Memory& m, const Submission& what, const Caller& caller,
+                             Time now) {
   const request::Command command = what.request.command;
-  if (!what.reservation.empty()) {
-    return refusal(command, Code::bad_value, "Requested reservation is invalid",
-                   fmt::format("there is no reservation {}", what.reservation));
+  if (const auto may = m.check_reservation(
+          what.reservation, {caller.uid, caller.gid, what.account, what.qos, caller.privileged});
+      !may) {
+    return refusal(command, may.error().code, may.error().what(), may.error().hint);
   }
   const auto limit = what.request.time_limit ? *what.request.time_limit : std::nullopt;
   if (limit && what.request.time_min && *what.request.time_min > *limit) {
@@ -275,7 +277,7 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   const request::Command command = first.request.command;
   for (const auto& part : *parts) {
     if (auto error = barred(m, *part, caller)) return pass(std::move(*error));
-    if (auto error = in_vain(*part, now)) return pass(std::move(*error));
+    if (auto error = in_vain(m, *part, caller, now)) return pass(std::move(*error));
     for (const auto& [name, count] : license_counts(part->licenses)) {
       const auto total = m.policy.licenses.find(name);
       if (total == m.policy.licenses.end() || count > total->second) {
@@ -413,6 +415,8 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.eligible_time = rest.eligible_time;
   element.deadline = rest.deadline;
   element.partition = rest.partition;
+  element.view = rest.view;
+  element.reservation_gone = rest.reservation_gone;
   element.time_limit_decided = rest.time_limit_decided;
   element.time_limit_minutes = rest.time_limit_minutes;
   element.comment = rest.comment;

@@ -33,6 +33,10 @@ void running_due(State::Memory& m, Job& job, Time now) {
     m.end_whole(job, Base::deadline, "DeadLine", "", false, now);
     return;
   }
+  if (job.reservation_over > 0 && job.reservation_over <= now) {
+    m.end_whole(job, Base::timeout, "TimeLimit", "TIME LIMIT", false, now);
+    return;
+  }
   if (job.base != Base::running) return;
   if (const auto limit = job.limit_at()) {
     if (*limit + m.over_time(job) <= now) {
@@ -86,11 +90,15 @@ std::optional<Time> State::next_deadline() const {
   if (!m_->timers.empty()) next = m_->timers.begin()->first;
   for (const auto& [index, when] : m_->node_timers) next = std::min(next.value_or(when), when);
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
+  if (m_->reservation_due) {
+    next = std::min(next.value_or(*m_->reservation_due), *m_->reservation_due);
+  }
   return next;
 }
 
 void State::tick(Time now) {
   Memory& m = *m_;
+  if (m.reservation_due && *m.reservation_due <= now) m.reservations_tick(now);
   std::vector<JobId> jobs;
   for (const auto& [when, id] : m.timers) {
     if (when > now) break;

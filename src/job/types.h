@@ -18,6 +18,7 @@
 #include "job/wait_log.h"
 #include "place/step.h"
 #include "request/parse.h"
+#include "reservation/reservation.h"
 #include "wire/agent.pb.h"
 #include "wire/submit.pb.h"
 
@@ -204,7 +205,13 @@ struct Job {
   double priority_base = 0;  // multifactor: all of it that neither age nor nice change
   Time accrue_since = 0;     // its age grows since then; 0 = it does not
   Time accrued = 0;          // seconds it has waited before that
-  bool held = false;         // by the user or an administrator
+  /// The reservation it runs or ran in; "" = none, or it waits.
+  std::string reservation;
+  /// What it may use of reservations (State::view): equal numbers, equal answers.
+  std::uint32_t view = 0;
+  bool reservation_gone = false;  // what it asked for is deleted: it counts as not asked for
+  Time reservation_over = 0;      // runs: its reservation has ended, it has to end then; 0 = no
+  bool held = false;              // by the user or an administrator
   bool held_by_admin = false;
   bool requeue = true;  // may be started again
   std::uint32_t attempt = 0;
@@ -250,6 +257,14 @@ struct Job {
   [[nodiscard]] bool pending() const { return base == Base::pending && !flags.completing; }
   [[nodiscard]] bool holds_nodes() const { return running != nullptr; }
   [[nodiscard]] bool is_array_rest() const { return array && !array->task; }
+  /// What it asks for with --reservation, as long as that can be had.
+  [[nodiscard]] std::string_view asked_reservation() const {
+    return reservation_gone ? std::string_view() : std::string_view(what->reservation);
+  }
+  /// The reservation it is in, or the one(s) it waits for.
+  [[nodiscard]] std::string_view shown_reservation() const {
+    return reservation.empty() ? asked_reservation() : std::string_view(reservation);
+  }
   /// The id of the array, or its own.
   [[nodiscard]] JobId array_id() const { return array ? array->job_id : id; }
   /// "12", "12_3", "12_[3-9%2]", "12+1".
@@ -281,6 +296,8 @@ struct NodeState {
   std::string line;      // made by scontrol create: its NodeName line, as slurm.conf would have it
   bool future = false;   // State=FUTURE and never registered
   bool planned = false;  // a job that waits is going to start here
+  std::string reservation;   // in force, with the whole node; "" = none
+  bool maintenance = false;  // and for maintenance
   std::string arch, os, host, version;
   wire::NodeAddress address;
   double load = 0;
@@ -351,6 +368,9 @@ struct Policy {
   std::uint32_t slurmd_timeout = 300;
   std::uint32_t return_to_service = 0;
   std::uint32_t over_time_minutes = 0;
+  /// ResvOverRun: how long jobs may outlive their reservation; unset = as long as they like.
+  std::optional<std::uint32_t> reservation_overrun_minutes = 0;
+  std::set<std::uint32_t> admins;  // beside root: may use all reservations
   std::uint32_t complete_wait = 0;
   std::uint32_t max_step_count = 40000;
   std::vector<std::uint32_t> requeue_exit;       // exit codes of scripts that start again

@@ -1,14 +1,10 @@
 // Times as --begin, --deadline and scontrol write them.
 #pragma once
 
-#include <optional>
-#include <string_view>
-
-#include "job/types.h"
+#include "text/when.h"
 
 namespace berth::job {
 
-/// Unix time of a --begin/--deadline text in the controller's time zone; nullopt: not readable.
-std::optional<Time> parse_when(std::string_view text, Time now);
+using text::parse_when;
 
 }  // namespace berth::job

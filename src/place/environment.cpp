@@ -61,6 +61,8 @@ void put_options(Environment& env, const JobFacts& job) {
   for (const auto& [option, name] : kTextVariables) {
     if (const request::Given* given = request.given.find(option)) env[name] = given->text;
   }
+  // It may have asked for several, or was drawn into one.
+  if (!job.reservation.empty()) env["SLURM_JOB_RESERVATION"] = job.reservation;
   if (const std::string text = tres_per_task_text(request); !text.empty()) {
     env["SLURM_TRES_PER_TASK"] = text;
   }

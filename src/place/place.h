@@ -40,6 +40,7 @@ struct JobPlan {
   std::optional<std::uint32_t> time_limit_minutes;    // unset = unlimited
   std::optional<std::uint32_t> shortened_to_minutes;  // --time-min: to start earlier
   std::optional<request::Memory> memory;              // the request, or the default that applied
+  std::string reservation;                            // it runs in this one; "" = none
 };
 
 /// How much is said about a job that has to wait: counting causes looks at every node again, which

@@ -25,6 +25,7 @@ struct JobFacts {
   std::string partition;
   std::optional<std::uint32_t> time_limit_minutes;
   std::optional<request::Memory> memory;
+  std::string reservation;  // it runs in this one; "" = none
 };
 
 /// What one task of a step gets.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "job/state_test_fixture.h"
+#include "schedule/reserve_test_fixture.h"
 #include "schedule/schedule.h"
 
 namespace berth::schedule {
@@ -60,17 +61,25 @@ std::string random_request(std::mt19937& random) {
 /// Jobs, their real run times, and the clock.
 class World {
  public:
-  World(std::mt19937& random, bool early_ends, bool arrivals)
+  World(std::mt19937& random, bool early_ends, bool arrivals, bool reservations = false)
       : random_(random), early_(early_ends), arrivals_(arrivals), c_({}, random_cluster(random)) {
     options_.planned = 1000;
     options_.small = random() % 2 == 0 ? 100000 : 0;  // both ways of large and small clusters
     options_.each_one = random() % 2 == 0 ? 100000 : 0;
     options_.plan_interval = 1 + random() % 100;
     options_.slice = random() % 2 == 0 ? 0 : 1 + random() % 200;
+    if (reservations) reserve();
   }
 
   void submit() {
-    auto ask = job::testing::submission(random_request(random_));
+    std::string words = random_request(random_);
+    // Its memory is not reserved with cores: only whole nodes are for jobs that others count on.
+    const std::string name = "r" + std::to_string(random_() % 4);
+    const Reservation* wanted = c_.state.find_reservation(name);
+    if (wanted != nullptr && wanted->allocation.whole_nodes && random_() % 2 == 0) {
+      words += " --reservation=" + name;
+    }
+    auto ask = job::testing::submission(words);
     const auto done = c_.state.submit(ask, 1, job::testing::kAlice, c_.now);
     if (!done) return;  // more than the cluster has
     waiting_.insert(done->id);
@@ -81,13 +90,16 @@ class World {
     schedule();
     constexpr int kMostEvents = 2000;
     for (int i = 0; i < kMostEvents && !(ends_.empty() && waiting_.empty()); ++i) {
-      ASSERT_FALSE(ends_.empty()) << "jobs wait on an empty cluster: " << wait_list();
+      const std::optional<Time> due = c_.state.reservations().empty() ? std::nullopt : next_due();
+      ASSERT_FALSE(ends_.empty() && !due) << "jobs wait on an empty cluster: " << wait_list();
       if (arrivals_ && waiting_.size() < 12 && random_() % 3 == 0) {
         c_.now += static_cast<Time>(random_() % 20);
-        c_.now = std::min(c_.now, ends_.begin()->first);
+        if (!ends_.empty()) c_.now = std::min(c_.now, ends_.begin()->first);
+        if (due) c_.now = std::min(c_.now, *due);
         submit();
       } else {
-        c_.now = std::max(c_.now, ends_.begin()->first);
+        const Time end = ends_.empty() ? *due : ends_.begin()->first;
+        c_.now = std::max(c_.now, due ? std::min(end, *due) : end);
         while (!ends_.empty() && ends_.begin()->first <= c_.now) {
           const JobId id = ends_.begin()->second;
           ends_.erase(ends_.begin());
@@ -95,6 +107,7 @@ class World {
           c_.runs_to_the_end(id);
         }
       }
+      if (due && c_.now >= *due) c_.state.tick(c_.now);
       schedule();
       if (::testing::Test::HasFailure()) return;
     }
@@ -110,16 +123,73 @@ class World {
     return out;
   }
 
+  /// Some, of whole nodes, of cores or of GPUs; they may be refused.
+  void reserve() {
+    for (int i = 0; i < 3; ++i) {
+      const auto minutes = [&](std::uint32_t most) { return std::to_string(1 + random_() % most); };
+      std::vector<reservation::Key> keys = {{"ReservationName", "r" + std::to_string(i)},
+                                            {"StartTime", "now+" + minutes(90) + "minutes"},
+                                            {"Duration", minutes(90)}};
+      const auto kind = random_() % 4;
+      if (kind == 0) keys.emplace_back("Nodes", "n" + minutes(3));
+      if (kind == 1) keys.emplace_back("NodeCnt", minutes(2));
+      if (kind == 2) keys.emplace_back("CoreCnt", minutes(6));
+      if (kind == 3) keys.emplace_back("TRES", "gres/gpu=" + minutes(3));
+      if (const auto made = testing::reserve(c_.state, keys, c_.now)) reserved_.push_back(*made);
+    }
+  }
+  [[nodiscard]] std::optional<Time> next_due() const {
+    std::optional<Time> next;
+    for (const auto& [name, one] : c_.state.reservations()) {
+      for (const Time at : {one.start, one.end}) {
+        if (at > c_.now && (!next || at < *next)) next = at;
+      }
+    }
+    return next;
+  }
+
+  /// Nobody has what another's reservation keeps; who is in one stays within it.
+  void keeps_to_reservations(const job::Job& job) const {
+    const reservation::Window runs{c_.now, c_.now + Time{*job.time_limit_minutes} * 60};
+    for (const Reservation& one : reserved_) {
+      const reservation::Window window = one.window(c_.now);
+      for (const cluster::NodeShare& share : job.allocation.nodes) {
+        const cluster::NodeShare* kept = one.share_of(share.node);
+        if (job.reservation == one.name) {
+          ASSERT_NE(kept, nullptr) << "job " << job.id;
+          ASSERT_TRUE(kept->cores.contains(share.cores)) << "job " << job.id;
+          ASSERT_LE(window.from, runs.from);
+          ASSERT_LE(runs.until, window.until);
+        } else if (kept != nullptr && window.meets(runs)) {
+          ASSERT_FALSE(one.allocation.whole_nodes) << "job " << job.id << " in " << one.name;
+          ASSERT_FALSE(kept->cores.intersects(share.cores)) << "job " << job.id;
+          ASSERT_FALSE(kept->gpus().intersects(share.gpus())) << "job " << job.id;
+        }
+      }
+    }
+    ASSERT_TRUE(job.reservation.empty() || job.reservation == job.what->reservation);
+  }
+
   void schedule() {
     constexpr int kMostSlices = 100000;
     for (int i = 0; i < kMostSlices && scheduler_.run(c_.state, c_.now, options_).unfinished; ++i) {
     }
     c_.state.take_effects();
     c_.state.take_dirty();
+    // Who asks for a reservation is before the others, and gets nothing that they could have.
+    for (const bool asks : {true, false}) look_at_all(asks);
+  }
+
+  void look_at_all(bool asks) {
     one_before_moved_ = false;
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       const job::Job& job = c_.at(*at);
-      if (job.reason.starts_with("Partition")) {  // more than its partition has: it waits for ever
+      if (asks == job.what->reservation.empty()) {
+        ++at;
+        continue;
+      }
+      // More than its partition has, or its reservation is over: it waits for ever.
+      if (job.reason.starts_with("Partition") || job.held) {
         at = waiting_.erase(at);
         continue;
       }
@@ -143,6 +213,7 @@ class World {
   }
 
   At started(const job::Job& job, At at) {
+    keeps_to_reservations(job);
     if (const auto known = promises_.find(job.id); known != promises_.end()) {
       EXPECT_LE(c_.now, known->second) << "job " << job.id << " was promised an earlier start";
       one_before_moved_ = one_before_moved_ || c_.now < known->second;
@@ -163,6 +234,7 @@ class World {
   bool one_before_moved_ = false;
   std::map<JobId, Time> promises_;
   std::set<std::pair<Time, JobId>> ends_;
+  std::vector<Reservation> reserved_;
 };
 
 int rounds() {
@@ -173,6 +245,15 @@ TEST(Backfill, WhatIsPromisedComesTrue) {
   for (int seed = 0; seed < rounds(); ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
     World world(random, seed % 2 == 1, seed % 4 >= 2);
+    world.run();
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
+  }
+}
+
+TEST(Backfill, ReservationsAreKept) {
+  for (int seed = 0; seed < rounds(); ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    World world(random, seed % 2 == 1, seed % 4 >= 2, true);
     world.run();
     ASSERT_FALSE(::testing::Test::HasFailure()) << "seed " << seed;
   }

@@ -53,17 +53,19 @@ void Calendar::begin(Time now) {
   now_ = now;
   for (const NodeIndex node : with_timeline_) timelines_[node].reset();
   with_timeline_.clear();
+  seen_inside_.clear();
   go_on();
 }
 
 void Calendar::go_on() {
+  if (reserved_.follow(*state_)) seen_inside_.clear();
   for (const NodeIndex node : with_running_) running_[node].reset();
   with_running_.clear();
 }
 
 void Calendar::started(const cluster::Allocation& allocation) {
   for (const NodeShare& share : allocation.nodes) {
-    timelines_[share.node].reset();
+    changed(share.node);
     running_[share.node].reset();
   }
 }
@@ -72,7 +74,7 @@ void Calendar::add(Planned planned) {
   const auto at = plans_.emplace(planned.job, std::move(planned));
   for (const NodeShare& share : at->second.allocation.nodes) {
     by_node_[share.node].push_back({&at->second, &share});
-    timelines_[share.node].reset();
+    changed(share.node);
   }
 }
 
@@ -82,7 +84,7 @@ void Calendar::remove(JobId job) {
     for (const NodeShare& share : at->second.allocation.nodes) {
       std::erase_if(by_node_[share.node],
                     [&](const Entry& entry) { return entry.planned == &at->second; });
-      timelines_[share.node].reset();
+      changed(share.node);
     }
   }
   plans_.erase(first, last);
@@ -102,13 +104,16 @@ std::multimap<JobId, Planned> Calendar::take_plans() {
   for (const auto& [id, planned] : out) {
     for (const NodeShare& share : planned.allocation.nodes) {
       by_node_[share.node].clear();
-      timelines_[share.node].reset();
+      changed(share.node);
     }
   }
   return out;
 }
 
-bool Calendar::is_free(const Planned& planned) const {
+bool Calendar::is_free(const Planned& planned) {
+  const Reservation* inside = state_->find_reservation(planned.reservation);
+  if (inside == nullptr && !planned.reservation.empty()) return false;
+  const Inside look(*this, inside);
   return std::ranges::all_of(planned.allocation.nodes, [&](const NodeShare& share) {
     const cluster::Node& node = state_->cluster().nodes[share.node];
     if (!node.usable) return false;
@@ -129,6 +134,10 @@ Time Calendar::next_planned_start(NodeIndex node, Time from) const {
     if (entry.planned->span.until <= from) continue;
     const Time start = std::max(entry.planned->span.from, from);
     if (next == 0 || start < next) next = start;
+  }
+  if (reserved_on(node)) {
+    const Time taken = reserved_.next_taken(node, inside_, from, now_);
+    if (taken > 0 && (next == 0 || taken < next)) next = taken;
   }
   return next;
 }
@@ -157,7 +166,32 @@ std::vector<Use> Calendar::uses(NodeIndex index) const {
   return out;
 }
 
+/// Cores that a reservation keeps and a job in it has are taken once: so it is counted by number.
+Timeline Calendar::exact_timeline(NodeIndex node) const {
+  std::vector<Time> moments = {now_};
+  for (const Use& use : uses(node)) {
+    moments.push_back(use.span.from);
+    moments.push_back(use.span.until);
+  }
+  reserved_.add_changes(node, inside_, now_, moments);
+  std::ranges::sort(moments);
+  moments.erase(std::ranges::unique(moments).begin(), moments.end());
+  std::vector<Timeline::Piece> pieces;
+  for (const Time at : moments) {
+    if (at < now_) continue;
+    pieces.push_back(
+        {at, cluster::room_of(state_->cluster().nodes[node], usage_over(node, {at, at + 1}))});
+  }
+  return Timeline(std::move(pieces));
+}
+
 const Timeline& Calendar::timeline(NodeIndex node) {
+  if (reserved_on(node)) {
+    auto& here = seen_inside_[node];
+    const auto known = here.find(inside_);
+    if (known != here.end()) return known->second;
+    return here.emplace(inside_, exact_timeline(node)).first->second;
+  }
   std::unique_ptr<Timeline>& timeline = timelines_[node];
   if (!timeline) {
     timeline = std::make_unique<Timeline>(state_->cluster().nodes[node], state_->usage().at(node),
@@ -172,6 +206,7 @@ NodeUsage Calendar::usage_over(NodeIndex index, const Span& span) const {
   const cluster::Usage& usage = state_->usage();
   std::vector<Use> meeting = uses(index);
   std::erase_if(meeting, [&](const Use& use) { return !use.span.meets(span); });
+  if (reserved_on(index)) reserved_.add_meeting(index, inside_, span, now_, meeting);
   // What is used now is taken as it is; later, only what runs on.
   const bool starts_now = span.from <= now_;
   NodeUsage out = starts_now ? usage.at(index) : usage.pristine(usage.class_of(index));

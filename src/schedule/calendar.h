@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "job/state.h"
+#include "schedule/reserved.h"
 #include "schedule/timeline.h"
 
 namespace berth::schedule {
@@ -22,6 +24,8 @@ struct Planned {
   JobId job = 0;
   Span span;
   cluster::Allocation allocation;
+  std::string reservation;  // in which it is going to run; "" = none
+  std::uint64_t shape = 0;  // of the request that this was found for
 };
 
 class Calendar {
@@ -40,7 +44,7 @@ class Calendar {
   /// All plans, which are no longer in force.
   std::multimap<JobId, Planned> take_plans();
   /// Nothing else has what this one is to have, in all its time.
-  [[nodiscard]] bool is_free(const Planned& planned) const;
+  [[nodiscard]] bool is_free(const Planned& planned);
   [[nodiscard]] bool has(JobId job) const { return plans_.contains(job); }
   [[nodiscard]] const std::multimap<JobId, Planned>& plans() const { return plans_; }
 
@@ -51,7 +55,30 @@ class Calendar {
   /// A job has started there.
   void started(const cluster::Allocation& allocation);
 
-  [[nodiscard]] bool has_plans_on(NodeIndex node) const { return !by_node_[node].empty(); }
+  /// Everything that follows is as a job in this reservation sees it (nullptr: in none), until
+  /// `Inside` is gone.
+  class Inside {
+   public:
+    Inside(Calendar& calendar, const Reservation* reservation)
+        : calendar_(&calendar), before_(std::exchange(calendar.inside_, reservation)) {}
+    ~Inside() { calendar_->inside_ = before_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Calendar* calendar_;
+    const Reservation* before_;
+  };
+  [[nodiscard]] const Reservation* inside() const { return inside_; }
+  [[nodiscard]] const Reserved& reserved() const { return reserved_; }
+  /// Reservations have a say on this node.
+  [[nodiscard]] bool reserved_on(NodeIndex node) const { return reserved_.touches(node, inside_); }
+  /// False when they bar it altogether.
+  [[nodiscard]] bool allows(NodeIndex node) const { return Reserved::allows(node, inside_); }
+
+  [[nodiscard]] bool has_plans_on(NodeIndex node) const {
+    return !by_node_[node].empty() || reserved_on(node);
+  }
   /// Something is planned on the node in that time.
   [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
   /// All that is used of a node at any moment of that time.
@@ -70,12 +97,23 @@ class Calendar {
   [[nodiscard]] std::vector<Timeline::Use> uses(NodeIndex node) const;
   [[nodiscard]] const std::vector<Timeline::Use>& running_on(NodeIndex node) const;
 
+  /// The node looks different from now on.
+  void changed(NodeIndex node) {
+    timelines_[node].reset();
+    if (!seen_inside_.empty()) seen_inside_.erase(node);
+  }
+  [[nodiscard]] Timeline exact_timeline(NodeIndex node) const;
+
   const job::State* state_;
   Time now_ = 0;
+  Reserved reserved_;
+  const Reservation* inside_ = nullptr;
   std::multimap<JobId, Planned> plans_;
   std::vector<std::vector<Entry>> by_node_;
   std::vector<std::unique_ptr<Timeline>> timelines_;                        // unset: to be made
   mutable std::vector<std::optional<std::vector<Timeline::Use>>> running_;  // likewise
+  /// Timelines of nodes where reservations have a say, by who looks.
+  std::map<NodeIndex, std::map<const Reservation*, Timeline>> seen_inside_;
   // Nodes that may have one: a walk that looks at few nodes pays for few.
   std::vector<NodeIndex> with_timeline_;
   mutable std::vector<NodeIndex> with_running_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "schedule/reserved_words.h"
 #include "text/duration.h"
 #include "text/hostlist.h"
 
@@ -19,7 +20,10 @@ using request::Request;
 class Search {
  public:
   Search(State& state, Knowledge& knowledge, const Job& job, Time now)
-      : state_(state), job_(job), earliest_(state, knowledge.calendar, now) {
+      : state_(state),
+        calendar_(knowledge.calendar),
+        job_(job),
+        earliest_(state, knowledge.calendar, now) {
     const place::Prepared& prepared = knowledge.shapes.of(state, job).prepared;
     seconds_ = seconds_of(job, prepared);
   }
@@ -32,6 +36,7 @@ class Search {
     fewer_nodes();
     without_demands();
     other_partitions();
+    in_reservations();
     return std::move(found_);
   }
 
@@ -180,6 +185,22 @@ class Search {
     }
   }
 
+  /// One that its user may use and it did not ask for; or none instead of the one it asked for.
+  void in_reservations() {
+    if (state_.reservations().empty()) return;
+    if (!job_.asked_reservation().empty()) {
+      const Calendar::Inside look(calendar_, nullptr);
+      keep(job_.what->request, "no --reservation");
+      return;
+    }
+    const reservation::User user{job_.uid, job_.gid, job_.what->account, job_.what->qos};
+    for (const auto& [name, one] : state_.reservations()) {
+      if (!reservation::may_use(one, user)) continue;
+      const Calendar::Inside look(calendar_, &one);
+      if (keep(job_.what->request, fmt::format("--reservation={}", name))) return;
+    }
+  }
+
   /// Whether a guarded partition would take it, only a submission can tell.
   [[nodiscard]] bool open_to_all(const std::string& name) const {
     const auto at = state_.policy().partitions.find(name);
@@ -191,6 +212,7 @@ class Search {
   }
 
   State& state_;
+  Calendar& calendar_;
   const Job& job_;
   Earliest earliest_;
   Time seconds_ = 0;
@@ -205,6 +227,7 @@ std::vector<Change> changes_that_start(State& state, Knowledge& knowledge, const
   if (job.het) return {};  // components are changed together
   // What is planned for it is not in its own way.
   std::vector<Planned> own = knowledge.calendar.take(job.id);
+  const Calendar::Inside look(knowledge.calendar, first_place(state, job));
   std::vector<Change> found = Search(state, knowledge, job, now).run();
   for (Planned& planned : own) knowledge.calendar.add(std::move(planned));
   return found;

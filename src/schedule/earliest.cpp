@@ -65,6 +65,8 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
   std::vector<NodeIndex> nodes;
   overlay_.clear();
   plans_in_the_way_ = false;
+  kept_out_.clear();
+  constexpr std::size_t kMostKeptOut = 1000;
   constexpr std::size_t kAFew = 16;
   std::size_t offered = 0;  // of the nodes gathered
   const auto offer = [&]() -> std::optional<JobPlan> {
@@ -79,11 +81,15 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
        at = rooms.next(at + 1, job.floor())) {
     ++work.looked_at;
     const auto node = static_cast<NodeIndex>(at);
-    if (!job.may_use(node)) continue;
-    if (calendar_->planned_on(node, span)) {
-      plans_in_the_way_ = true;
+    if (!job.may_use(node) || !calendar_->allows(node)) continue;
+    const bool planned = calendar_->planned_on(node, span);
+    const bool reserved = calendar_->reserved_on(node);
+    if (planned || reserved) {
+      plans_in_the_way_ = plans_in_the_way_ || planned;
       cluster::NodeUsage usage = calendar_->usage_over(node, span);
-      if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(job.floor())) continue;
+      const bool fits = cluster::room_of(state_->cluster().nodes[node], usage).holds(job.floor());
+      if (reserved && kept_out_.size() < kMostKeptOut) kept_out_.push_back(node);
+      if (!fits) continue;
       overlay_.put(node, std::move(usage));
     }
     nodes.push_back(node);
@@ -125,6 +131,7 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     if (seen[node]) return;
     seen[node] = true;
     if (only_required && !std::ranges::binary_search(job.required(), node)) return;
+    if (!calendar_->allows(node)) return;
     wait_from(node, from);
   };
   const auto usable = [&](NodeIndex node) { return job.may_use(node); };

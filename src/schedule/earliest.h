@@ -35,6 +35,10 @@ class Earliest {
   }
   /// After now(): plans of others kept it from some node.
   [[nodiscard]] bool plans_in_the_way() const { return plans_in_the_way_; }
+  /// Likewise reservations.
+  [[nodiscard]] bool reservations_in_the_way() const { return !kept_out_.empty(); }
+  /// Some nodes that it could have had but for them.
+  [[nodiscard]] const std::vector<NodeIndex>& kept_out() const { return kept_out_; }
   /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are
   /// down), or not found with reasonable work.
   std::optional<Found> later(const place::Prepared& job, Time seconds, Time not_before, Work& work,
@@ -61,6 +65,7 @@ class Earliest {
   std::vector<NodeIndex> changed_;  // nodes where a job has started since the openings were made
   std::vector<bool> is_changed_;    // the same by node
   bool plans_in_the_way_ = false;
+  std::vector<NodeIndex> kept_out_;
 };
 
 }  // namespace berth::schedule

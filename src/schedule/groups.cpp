@@ -18,7 +18,7 @@ GroupKey group_of(const job::Job& job) {
   std::uint64_t shape = job.what->shape;
   // How long each of these has waited for few switches decides what will do.
   if (job.what->request.switches) shape ^= (job.id + 1) * 0xd6e8feb86659fd93ULL;
-  return {shape, minutes};
+  return {shape, minutes, job.view};
 }
 
 std::optional<job::QueueKey> Groups::living(const job::State& state, Members& members,

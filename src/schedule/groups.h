@@ -13,12 +13,14 @@ namespace berth::schedule {
 struct GroupKey {
   std::uint64_t shape = 0;
   std::uint64_t minutes = 0;
+  std::uint32_t view = 0;  // Job::view
   friend bool operator==(const GroupKey&, const GroupKey&) = default;
 };
 
 struct GroupKeyHash {
   std::size_t operator()(const GroupKey& key) const {
-    return static_cast<std::size_t>(key.shape ^ (key.minutes * 0x9e3779b97f4a7c15ULL));
+    return static_cast<std::size_t>(
+        key.shape ^ ((key.minutes + (std::uint64_t{key.view} << 40U)) * 0x9e3779b97f4a7c15ULL));
   }
 };
 

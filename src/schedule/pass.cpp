@@ -153,12 +153,7 @@ Pass::Outcome Pass::try_job(const Job& job, const GroupKey& group) {
     std::optional<JobPlan> plan;
     bool in_the_way = false;  // it might fit, were it not for the plans of others
     if (prepared.runnable() && !must_queue(job)) {
-      plan = as_promised(job, prepared, own);
-      if (!plan) {
-        plan = earliest_.now(prepared, seconds_of(job, prepared), work_, wants_few_switches(job));
-      }
-      in_the_way = !plan && earliest_.plans_in_the_way();
-      if (in_the_way) plan = shortened(job, prepared);
+      plan = start_in_one(job, prepared, own, in_the_way);
     }
     if (plan) {
       for (Planned& planned : own) known_->calendar.add(std::move(planned));
@@ -223,10 +218,22 @@ std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& 
                             : before != old_.end() ? &before->second
                                                    : nullptr;
   if (promised == nullptr || promised->span.from > now_) return std::nullopt;
+  const Reservation* inside = known_->calendar.inside();
+  if (promised->reservation != (inside == nullptr ? std::string() : inside->name)) {
+    return std::nullopt;
+  }
   std::vector<NodeIndex> nodes;
   for (const cluster::NodeShare& share : promised->allocation.nodes) nodes.push_back(share.node);
-  return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_,
-                          wants_few_switches(job));
+  const Time seconds = seconds_of(job, prepared);
+  auto plan = earliest_.now_on(nodes, prepared, seconds, work_, wants_few_switches(job));
+  // Others have plans for the rest of these nodes: what was kept for it is what it takes.
+  Planned exactly = *promised;
+  exactly.span = {now_, now_ + seconds};
+  if (plan && exactly.shape == job.what->shape && job.what->request.partitions.size() <= 1 &&
+      known_->calendar.is_free(exactly)) {
+    plan->allocation = std::move(exactly.allocation);
+  }
+  return plan;
 }
 
 std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {
@@ -268,6 +275,7 @@ void Pass::find_reason(const Job& job, Shape& shape, bool in_the_way, Known& kno
   if (!known.word.empty()) return;  // a node that is away may stay so: nobody else waits for it
   known.plannable = true;
   known.word = "Resources";
+  if (reservation_is_why(job, shape.prepared, known)) return;
   if (job.interactive) {
     JobPlan plan = shape.prepared.plan(state_->usage(), place::Detail::full);
     known.text = plan.reasons.nearest_miss;
@@ -326,6 +334,9 @@ std::vector<const Job*> Pass::components(const Job& job) const {
 Pass::Outcome Pass::try_het(const Job& job) {
   const std::vector<const Job*> parts = components(job);
   known_->calendar.remove(job.id);
+  // All in the same reservation.
+  const Reservation* reserved = places(job).front();
+  const Calendar::Inside look(known_->calendar, reserved);
   // Each component takes its place before the next one is looked at.
   std::vector<JobPlan> plans;
   for (const Job* part : parts) {
@@ -333,6 +344,7 @@ Pass::Outcome Pass::try_het(const Job& job) {
     const Time seconds = seconds_of(*part, prepared);
     auto plan = prepared.runnable() ? earliest_.now(prepared, seconds, work_) : std::nullopt;
     if (!plan) break;
+    if (reserved != nullptr) plan->reservation = reserved->name;
     keep(job, now_, seconds, *plan);
     plans.push_back(std::move(*plan));
   }

@@ -69,6 +69,21 @@ class Pass {
   Outcome consider(const job::Job& job, const GroupKey& group);
   Outcome try_job(const job::Job& job, const GroupKey& group);
   Outcome try_het(const job::Job& job);
+  // pass_reserved.cpp
+  /// Where it may look for a place, in this order: in a reservation, or (nullptr) in none.
+  [[nodiscard]] std::vector<const Reservation*> places(const job::Job& job) const;
+  [[nodiscard]] bool may_be_in(const job::Job& job, const std::string& reservation) const;
+  std::optional<place::JobPlan> start_in(const Reservation* place, const job::Job& job,
+                                         const place::Prepared& prepared,
+                                         const std::vector<Planned>& own, bool& in_the_way);
+  /// The first of these in which it can start now.
+  std::optional<place::JobPlan> start_in_one(const job::Job& job, const place::Prepared& prepared,
+                                             const std::vector<Planned>& own, bool& in_the_way);
+  /// The earliest start in any of them.
+  std::optional<Earliest::Found> later_in_one(const job::Job& job, const place::Prepared& prepared,
+                                              Time not_before);
+  /// Fills in the reason when a reservation is it, its own or that of others.
+  bool reservation_is_why(const job::Job& job, const place::Prepared& prepared, Known& known);
   std::optional<place::JobPlan> as_promised(const job::Job& job, const place::Prepared& prepared,
                                             const std::vector<Planned>& own);
   /// It still waits for as few switches as it asks for.

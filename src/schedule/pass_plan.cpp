@@ -24,7 +24,7 @@ void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
   if (known.planless || !may_plan(job)) return;
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Time seconds = seconds_of(job, prepared);
-  auto found = first_start(job, prepared, groups_[group].not_before);
+  auto found = later_in_one(job, prepared, groups_[group].not_before);
   known_->planned_waits[job.id] = known;
   if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
   if (!found) {
@@ -43,6 +43,7 @@ void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
 bool Pass::keep_old(const Job& job, Time unless_before) {
   const auto [first, last] = old_.equal_range(job.id);
   if (first == last || first->second.span.from > unless_before) return false;
+  if (!may_be_in(job, first->second.reservation)) return false;
   // The time limit may be another since.
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Span& span = first->second.span;
@@ -60,7 +61,8 @@ bool Pass::keep_old(const Job& job, Time unless_before) {
 }
 
 void Pass::keep(const Job& job, Time start, Time seconds, const JobPlan& plan) {
-  known_->calendar.add({job.id, {start, start + seconds}, plan.allocation});
+  known_->calendar.add(
+      {job.id, {start, start + seconds}, plan.allocation, plan.reservation, job.what->shape});
 }
 
 void Pass::show(const Job& job) {
@@ -84,6 +86,8 @@ void Pass::show(const Job& job) {
 void Pass::plan_het(const Job& job) {
   constexpr int kMostMoments = 16;
   const std::vector<const Job*> parts = components(job);
+  const Reservation* reserved = places(job).front();
+  const Calendar::Inside look(known_->calendar, reserved);
   Time moment = now_;
   for (int i = 0; i < kMostMoments; ++i) {
     known_->calendar.remove(job.id);
@@ -100,6 +104,7 @@ void Pass::plan_het(const Job& job) {
       }
       agreed = agreed && (found->start == moment || known_->calendar.plans().count(job.id) == 0);
       moment = found->start;
+      if (reserved != nullptr) found->plan.reservation = reserved->name;
       keep(job, found->start, seconds, found->plan);
       if (!agreed) break;
     }

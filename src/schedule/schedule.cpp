@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/pass.h"
+#include "schedule/reserve.h"
 #include "schedule/why.h"
 
 namespace berth::schedule {
@@ -13,7 +14,10 @@ bool small(const job::State& state, const Options& options) {
 
 struct Scheduler::Memory {
   explicit Memory(const job::State& state)
-      : known(state), configuration(state.configuration()), order(state.priority_round()) {
+      : known(state),
+        configuration(state.configuration()),
+        order(state.priority_round()),
+        reservations(state.reservation_round()) {
     fill(state);
   }
 
@@ -26,6 +30,7 @@ struct Scheduler::Memory {
   Knowledge known;
   std::uint64_t configuration;
   std::uint64_t order;
+  std::uint64_t reservations;
   std::unique_ptr<Pass> pass;  // one that is not done yet
   job::Time planned_at = 0;
 };
@@ -56,7 +61,22 @@ bool overdue(const job::State& state, const Calendar& calendar, job::Time now) {
 
 }  // namespace
 
+namespace {
+
+/// Reservations whose nodes went away get others.
+void mend_reservations(job::State& state, job::Time now) {
+  std::vector<reservation::Reservation> mended;
+  for (const auto& [name, one] : state.reservations()) {
+    reservation::Reservation copy = one;
+    if (replace_nodes(state, now, copy)) mended.push_back(std::move(copy));
+  }
+  for (reservation::Reservation& one : mended) state.keep_reservation(std::move(one), now);
+}
+
+}  // namespace
+
 Figures Scheduler::run(job::State& state, job::Time now, const Options& options) {
+  if (state.take_reserved_nodes_lost()) mend_reservations(state, now);
   if (memory_ && memory_->configuration != state.configuration()) memory_.reset();
   const bool fresh = !memory_;
   if (fresh) memory_ = std::make_unique<Memory>(state);
@@ -76,6 +96,12 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
     m.order = state.priority_round();
     m.fill(state);
   }
+  // What jobs may use of reservations is another: who could not start is asked again.
+  const bool rearranged = m.reservations != state.reservation_round();
+  if (rearranged) {
+    m.reservations = state.reservation_round();
+    m.fill(state);
+  }
   bool everything = wake.everything || fresh;
   bool overtaken = false;
   const auto first = first_planned(state, m.known.calendar);
@@ -86,7 +112,7 @@ Figures Scheduler::run(job::State& state, job::Time now, const Options& options)
     overtaken = overtaken || (first && *key < *first);
   }
   const bool due = now >= m.planned_at + options.plan_interval || now < m.planned_at;
-  const bool plan = fresh || (everything && (due || small(state, options))) ||
+  const bool plan = fresh || rearranged || (everything && (due || small(state, options))) ||
                     (overtaken && (now > m.planned_at || small(state, options))) ||
                     (everything && overdue(state, m.known.calendar, now) && now > m.planned_at);
   // The first that waits is the first to get a plan: it need not be one that has just come.

@@ -2,6 +2,7 @@
 // end.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "cluster/usage.h"
@@ -50,8 +51,14 @@ class Timeline {
     bool whole_node = false;
     bool running = false;  // it began before now
   };
+  struct Piece {
+    Time from = 0;
+    cluster::Room room;
+  };
   Timeline(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
            const std::vector<Use>& uses);
+  /// Each piece up to the next one; the last for ever.
+  explicit Timeline(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
 
   /// The first moment from `from` on at which so much is free for so long; 0 = never.
   [[nodiscard]] Time earliest(const cluster::Room& need, Time from, Time seconds) const;
@@ -59,10 +66,6 @@ class Timeline {
   [[nodiscard]] Time next_change(Time after) const;
 
  private:
-  struct Piece {
-    Time from = 0;
-    cluster::Room room;
-  };
   std::vector<Piece> pieces_;  // each up to the next one; the last for ever
 };
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "schedule/changes.h"
+#include "schedule/reserved_words.h"
 #include "text/hostlist.h"
 
 namespace berth::schedule {
@@ -99,6 +100,26 @@ std::string basis_of(const Why& why, const Calendar& calendar, const Job& job) {
       plural(why.position > 0 ? why.position - 1 : 0, "job"));
 }
 
+/// Reservations of others that come before it would be over, on nodes it could have.
+std::vector<std::string> reserved_facts(const State& state, const place::Prepared& prepared,
+                                        const Job& job, Time now) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> out;
+  const Time seconds = seconds_of(job, prepared);
+  const auto& own = state.view(job.view).names;
+  for (const auto& [name, one] : state.reservations()) {
+    if (out.size() == kShown) break;
+    if (std::ranges::find(own, name) != own.end()) continue;
+    if (!one.first_meeting({now, now + seconds}, now)) continue;
+    const bool here = std::ranges::any_of(
+        one.allocation.nodes, [&](const auto& share) { return prepared.may_use(share.node); });
+    if (!here) continue;
+    std::string words = reserved_words(state.cluster(), one, now);
+    if (words != job.reason_text) out.push_back(std::move(words));
+  }
+  return out;
+}
+
 }  // namespace
 
 Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
@@ -121,7 +142,9 @@ Why why(State& state, Knowledge& knowledge, const Job& job, Time now) {
   if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
     out.facts.push_back(plan.reasons.nearest_miss);
   }
-  if (plan.verdict == place::Verdict::now) {
+  const std::vector<std::string> reserved = reserved_facts(state, shape.prepared, job, now);
+  out.facts.insert(out.facts.end(), reserved.begin(), reserved.end());
+  if (plan.verdict == place::Verdict::now && reserved.empty() && job.reason != "Reservation") {
     out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
   }
   out.basis = basis_of(out, knowledge.calendar, job);

@@ -119,6 +119,7 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.max_batch_requeue = keys.max_batch_requeue;
   policy.slurmd_timeout = keys.node_timeout_seconds;
   policy.return_to_service = keys.return_to_service;
+  policy.reservation_overrun_minutes = keys.reservation_overrun_minutes;
   policy.over_time_minutes =
       keys.over_time_limit_minutes.value_or(std::numeric_limits<std::uint32_t>::max());
   policy.complete_wait = keys.complete_wait_seconds;

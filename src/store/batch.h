@@ -36,6 +36,8 @@ struct Batch {
   std::vector<wire::StepRecord> steps;
   std::vector<wire::NodeRecord> nodes;
   std::vector<wire::PartitionRecord> partitions;
+  std::vector<wire::ReservationRecord> reservations;
+  std::vector<std::string> deleted_reservations;
   std::vector<std::string> deleted_nodes;
   std::vector<std::string> deleted_partitions;
   std::vector<std::uint32_t> deleted_jobs;  // all rows and steps of these ids
@@ -46,7 +48,7 @@ struct Batch {
 
   [[nodiscard]] bool empty() const {
     return blobs.empty() && jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
-           deleted_nodes.empty() && deleted_partitions.empty() && deleted_jobs.empty() &&
+           reservations.empty() && deleted_reservations.empty() && deleted_nodes.empty() && deleted_partitions.empty() && deleted_jobs.empty() &&
            !next_job_id;
   }
 };

@@ -50,6 +50,12 @@ PRAGMA user_version = 1;
 COMMIT;
 )sql";
 
+// Came later: a store that an older berth has made gets it when it is opened; that one can still
+// read it.
+constexpr const char* kReservations =
+    "CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT NULL)"
+    " WITHOUT ROWID";
+
 Result<int> version_of(sqlite3* database) {
   Result<Statement> ask = Statement::make(database, "PRAGMA user_version");
   if (!ask) return pass(std::move(ask.error()));
@@ -67,8 +73,9 @@ std::string database_path(const std::string& directory) {
 Result<void> prepare_schema(sqlite3* database) {
   const Result<int> version = version_of(database);
   if (!version) return pass(version.error());
-  if (*version == 0) return execute(database, kTables);
-  return check_version(database);
+  Result<void> done = *version == 0 ? execute(database, kTables) : check_version(database);
+  if (done) done = execute(database, kReservations);
+  return done;
 }
 
 Result<void> check_version(sqlite3* database) {

@@ -56,6 +56,7 @@ struct Store::Inside {
   Statement select_live;
   Statement select_nodes;
   Statement select_partitions;
+  Statement select_reservations;
   std::uint64_t epoch = 0;
   std::uint32_t next_job_id = 0;
   bool tail_uncertain = false;
@@ -131,6 +132,7 @@ Result<void> Store::Inside::prepare() {
        " WHERE live = 1 OR (latest = 1 AND ended >= ?) ORDER BY key"},
       {&select_nodes, "SELECT record FROM nodes ORDER BY name"},
       {&select_partitions, "SELECT record FROM partitions ORDER BY name"},
+      {&select_reservations, "SELECT record FROM reservations ORDER BY name"},
   };
   for (const auto& [statement, sql] : all) {
     Result<Statement> one = Statement::make(database.get(), sql);
@@ -226,6 +228,9 @@ Result<Loaded> Store::load(std::int64_t ended_since) {
        [&] { keep(loaded.nodes, message_in<wire::NodeRecord>(inside_->select_nodes, 0)); });
   read(inside_->select_partitions, [&] {
     keep(loaded.partitions, message_in<wire::PartitionRecord>(inside_->select_partitions, 0));
+  });
+  read(inside_->select_reservations, [&] {
+    keep(loaded.reservations, message_in<wire::ReservationRecord>(inside_->select_reservations, 0));
   });
   if (!result) return pass(std::move(result.error()));
   return loaded;

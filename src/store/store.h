@@ -31,6 +31,7 @@ struct Loaded {
   std::vector<JobRow> jobs;
   std::vector<wire::NodeRecord> nodes;
   std::vector<wire::PartitionRecord> partitions;
+  std::vector<wire::ReservationRecord> reservations;
   std::uint32_t next_job_id = 0;  // 0 = never stored
 };
 

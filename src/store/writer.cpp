@@ -58,6 +58,10 @@ Result<Writer> Writer::make(sqlite3* database) {
       {&writer.partition_,
        "INSERT INTO partitions VALUES (?, ?)"
        " ON CONFLICT (name) DO UPDATE SET record = excluded.record"},
+      {&writer.reservation_,
+       "INSERT INTO reservations (name, record) VALUES (?, ?)"
+       " ON CONFLICT (name) DO UPDATE SET record = excluded.record"},
+      {&writer.delete_reservation_, "DELETE FROM reservations WHERE name = ?"},
       {&writer.delete_node_, "DELETE FROM nodes WHERE name = ?"},
       {&writer.delete_partition_, "DELETE FROM partitions WHERE name = ?"},
       {&writer.delete_job_, "DELETE FROM jobs WHERE key >= ? AND key <= ?"},
@@ -98,6 +102,10 @@ Result<void> Writer::put(const Batch& batch) {
        [&](const std::string& name) { return delete_partition_.bind(name).run(); });
   each(batch.partitions,
        [&](const wire::PartitionRecord& record) { return named(partition_, record); });
+  each(batch.deleted_reservations,
+       [&](const std::string& name) { return delete_reservation_.bind(name).run(); });
+  each(batch.reservations,
+       [&](const wire::ReservationRecord& record) { return named(reservation_, record); });
   if (done && batch.next_job_id) done = put_meta("next_job_id", *batch.next_job_id);
   return done;
 }

@@ -39,6 +39,8 @@ class Writer {
   Statement step_;
   Statement node_;
   Statement partition_;
+  Statement reservation_;
+  Statement delete_reservation_;
   Statement delete_node_;
   Statement delete_partition_;
   Statement delete_job_;

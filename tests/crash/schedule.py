@@ -77,6 +77,8 @@ class Schedule:
                 del self.env[name]
         self.daemons: dict[str, subprocess.Popen] = {}
         self.sruns: list[subprocess.Popen] = []
+        self.random_beside = random.Random(-1 - seed)  # the rest of a schedule is as it was without
+        self.reserved: dict[str, bool] = {}  # name: it must be there (it was made), or must not (deleted)
         self.ids: list[int] = []
         self.killed: list[str] = []
         self.harmed: set[int] = set()  # jobs one of whose supervisors was killed
@@ -170,6 +172,32 @@ class Schedule:
             raise Failure(f"job id {number} was handed out twice")
         self.ids.append(number)
         self.say(f"submitted {number}: {options} | {body}")
+
+    def reserve(self):
+        """Makes or deletes a reservation that is so far away that no job meets it."""
+        living = [name for name, there in self.reserved.items() if there]
+        if living and self.random_beside.random() < 0.3:
+            name = self.random_beside.choice(living)
+            del self.reserved[name]  # may be there or not, until it was said
+            if self.run("scontrol", "delete", f"ReservationName={name}").returncode == 0:
+                self.reserved[name] = False
+                self.say(f"deleted reservation {name}")
+            return
+        name = f"r{len(self.reserved)}_{len(self.killed)}_{len(self.ids)}"
+        done = self.run("scontrol", "create", "reservation", f"ReservationName={name}", "StartTime=now+400days",
+                        "Duration=60", "NodeCnt=1", "Users=root", "Flags=OVERLAP,IGNORE_JOBS")
+        if done.returncode == 0:
+            self.reserved[name] = True
+            self.say(f"made reservation {name}")
+        elif "reservation name" in done.stderr:
+            self.reserved[name] = True  # it was made by a call whose answer was lost
+
+    def check_reservations(self):
+        shown = self.run("scontrol", "-o", "show", "reservation").stdout
+        there = set(re.findall(r"ReservationName=(\S+)", shown))
+        for name, must in self.reserved.items():
+            if must != (name in there):
+                raise Failure(f"reservation {name} is {'lost' if must else 'back'}: {sorted(there)}")
 
     def background_srun(self):
         out = (self.dir / "srun.log").open("a")
@@ -297,9 +325,12 @@ class Schedule:
         self.random.shuffle(actions)
         for action in actions:
             {"submit": self.submit, "srun": self.background_srun, "hit": self.hit}[action]()
+            if self.random_beside.random() < 0.25:
+                self.reserve()
             time.sleep(self.random.choice([0, 0, 0.02, 0.1, 0.4]))
         self.wait_quiet()
         self.check_jobs()
+        self.check_reservations()
         self.check_orphans()
         self.check_leaks()
 

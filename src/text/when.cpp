@@ -1,15 +1,20 @@
 // Times as --begin and --deadline write them (options.md §5). The syntax was checked by the parser;
 // this gives the moment, in the time zone of the process.
+#include "text/when.h"
+
 #include <array>
 #include <ctime>
 #include <string>
+#include <tuple>
+#include <utility>
 
-#include "job/memory.h"
 #include "text/number.h"
 #include "text/words.h"
 
-namespace berth::job {
+namespace berth::text {
 namespace {
+
+using Time = std::int64_t;
 
 struct Moment {
   std::tm day{};  // local
@@ -18,22 +23,22 @@ struct Moment {
 };
 
 std::optional<int> number(std::string_view text) {
-  const auto value = text::parse_number(text, 1000000);
+  const auto value = parse_number(text, 1000000);
   if (!value) return std::nullopt;
   return static_cast<int>(*value);
 }
 
 bool read_clock(std::string_view word, Moment& out) {
   int shift = 0;
-  std::string lower = text::to_lower(word);
+  std::string lower = to_lower(word);
   std::string_view rest = lower;
   if (rest.ends_with("pm") || rest.ends_with("am")) {
     shift = rest.ends_with("pm") ? 12 : 0;
-    rest = text::trim(rest.substr(0, rest.size() - 2));
+    rest = trim(rest.substr(0, rest.size() - 2));
   } else {
     shift = -1;
   }
-  const auto parts = text::split(rest, ':');
+  const auto parts = split(rest, ':');
   if (parts.size() < 2 || parts.size() > 3) return false;
   const auto hour = number(parts[0]);
   const auto minute = number(parts[1]);
@@ -55,11 +60,11 @@ bool read_date(std::string_view word, Moment& out) {
     out.has_date = true;
     return true;
   };
-  if (const auto parts = text::split(word, '-'); parts.size() == 3) {
+  if (const auto parts = split(word, '-'); parts.size() == 3) {
     return set(number(parts[1]), number(parts[2]), number(parts[0]));
   }
   const char separator = word.find('/') != word.npos ? '/' : '.';
-  if (const auto parts = text::split(word, separator); parts.size() >= 2) {
+  if (const auto parts = split(word, separator); parts.size() >= 2) {
     return set(number(parts[0]), number(parts[1]),
                parts.size() > 2 ? number(parts[2]) : std::optional<int>(-1));
   }
@@ -73,9 +78,9 @@ bool read_date(std::string_view word, Moment& out) {
 std::optional<Time> read_offset(std::string_view text) {
   std::size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
-  const auto count = text::parse_number(text.substr(0, digits), 1U << 30U);
+  const auto count = parse_number(text.substr(0, digits), 1U << 30U);
   if (!count) return std::nullopt;
-  const std::string unit = text::to_lower(text.substr(digits));
+  const std::string unit = to_lower(text.substr(digits));
   constexpr std::array<std::pair<std::string_view, Time>, 5> kUnits = {
       {{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}, {"weeks", 604800}}};
   for (const auto& [name, seconds] : kUnits) {
@@ -109,15 +114,15 @@ bool read_name(std::string_view word, Moment& out) {
 }  // namespace
 
 std::optional<Time> parse_when(std::string_view text, Time now) {
-  const std::string lower = text::to_lower(text::trim(text));
+  const std::string lower = to_lower(trim(text));
   std::string_view rest = lower;
   if (rest == "now") return now;
   if (rest.starts_with("now+")) {
-    const auto offset = read_offset(text::trim(rest.substr(4)));
+    const auto offset = read_offset(trim(rest.substr(4)));
     return offset ? std::optional<Time>(now + *offset) : std::nullopt;
   }
   if (rest.starts_with("uts")) {
-    const auto seconds = text::parse_number(rest.substr(3), INT64_MAX);
+    const auto seconds = parse_number(rest.substr(3), INT64_MAX);
     return seconds ? std::optional<Time>(static_cast<Time>(*seconds)) : std::nullopt;
   }
   Moment moment;
@@ -128,7 +133,7 @@ std::optional<Time> parse_when(std::string_view text, Time now) {
                                        spaced[t - 1] <= '9' && spaced.find('-') < t) {
     spaced[t] = ' ';
   }
-  for (std::string_view word : text::split(spaced, ' ')) {
+  for (std::string_view word : split(spaced, ' ')) {
     if (word.empty()) continue;
     if (word == "am" || word == "pm") {
       if (word == "pm" && moment.day.tm_hour < 12) moment.day.tm_hour += 12;
@@ -151,4 +156,4 @@ std::optional<Time> parse_when(std::string_view text, Time now) {
   return static_cast<Time>(at);
 }
 
-}  // namespace berth::job
+}  // namespace berth::text
