@@ -65,6 +65,13 @@ struct Node {
   std::uint64_t reserved_memory_mb = 0;  // MemSpecLimit
   bool usable = true;                    // not DOWN/DRAIN/FUTURE
   std::string state_reason;
+  bool cloud = false;              // State=CLOUD: there only while it is switched on
+  std::uint32_t wake_seconds = 0;  // it is switched off: it may take so long until it is up
+
+  /// Nodes of lower order are used first: by weight, and of equal ones those that are up.
+  [[nodiscard]] std::uint64_t order() const {
+    return std::uint64_t{weight} * 2 + (wake_seconds > 0 ? 1 : 0);
+  }
 
   [[nodiscard]] std::uint32_t cores() const { return sockets * cores_per_socket; }
   [[nodiscard]] std::uint32_t cpus() const { return cores() * threads_per_core; }

@@ -30,6 +30,8 @@ Jobs (IDS: 12  12_3  12_[3-5]  12+1, with commas; or JobName=NAME)
 
 Administration
   update NodeName=LIST State=DRAIN Reason="…" | RESUME | DOWN | UNDRAIN | FAIL | IDLE
+  update NodeName=LIST State=POWER_UP | POWER_DOWN | POWER_DOWN_ASAP | POWER_DOWN_FORCE
+  power up LIST | power down [asap|force] LIST          the same
   update NodeName=LIST Weight= | Features= | Comment= | Extra=
   update | create | delete PartitionName=NAME KEY=VALUE…
   reconfigure | shutdown | setdebug LEVEL

@@ -100,6 +100,7 @@ constexpr std::array kRows = {
     Row{"completing", 2, 0, 0, completing},
     Row{"listjobs", 5, 0, 1, list_jobs},
     Row{"liststeps", 5, 0, 1, list_steps},
+    Row{"power", 3, 2, kAny, power},
     Row{"version", 4, 0, 0, version},
     Row{"help", 2, 0, 0, help},
     Row{"all", 3, 0, 0, do_all},

@@ -82,8 +82,10 @@ std::string node_text(const wire::NodeInfo& node, const Style& style) {
   }
   out.line(fmt::format("BootTime={} SlurmdStartTime={}", time_text(node.boot_time(), style, "None"),
                        time_text(node.started(), style, "None")));
-  out.line(fmt::format("LastBusyTime={} ResumeAfterTime=None SuspendTime=INFINITE",
-                       time_text(node.last_busy(), style)));
+  out.line(fmt::format("LastBusyTime={} ResumeAfterTime=None SuspendTime={}",
+                       time_text(node.last_busy(), style),
+                       node.has_suspend_seconds() ? std::to_string(node.suspend_seconds())
+                                                  : std::string("INFINITE")));
   out.line(fmt::format("CfgTRES={}", node.cfg_tres()));
   out.line(fmt::format("AllocTRES={}", node.alloc_tres()));
   out.line("CurrentWatts=0 AveWatts=0");

@@ -21,7 +21,6 @@ constexpr std::array kRefused = {
     Refused{"command", "getent", "run getent on the node"},
     Refused{"command", "listpids", "run `ps` in the job, e.g. srun --overlap --jobid=ID ps"},
     Refused{"command", "pidinfo", "the cgroup in /proc/PID/cgroup names the job"},
-    Refused{"command", "power", "berth does not switch nodes on and off; drain them instead"},
     Refused{"command", "reboot",
             "drain the nodes (scontrol update NodeName=… State=DRAIN Reason=reboot), then reboot "
             "them"},

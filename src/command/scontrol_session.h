@@ -69,6 +69,7 @@ int error_text(Session& session, Words words);
 int completing(Session& session, Words words);
 int list_jobs(Session& session, Words words);
 int list_steps(Session& session, Words words);
+int power(Session& session, Words words);
 
 /// `show hostnames`, `show hostlist`, `show hostlistsorted`: no controller is needed.
 enum class HostListForm { names, list, sorted };

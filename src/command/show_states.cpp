@@ -95,6 +95,10 @@ NodeWord node_word(const wire::NodeInfo& node) {
 /// One character about what goes on beside the state; '\0' = nothing.
 char node_suffix(const wire::NodeInfo& node) {
   const bool busy = node.state() == "ALLOCATED" || node.state() == "MIXED";
+  if (has_flag(node, "POWERING_UP")) return '#';
+  if (has_flag(node, "POWERING_DOWN")) return '%';
+  if (has_flag(node, "POWERED_DOWN")) return '~';
+  if (has_flag(node, "POWER_DOWN")) return '!';
   if (has_flag(node, "NOT_RESPONDING")) return '*';
   if (has_flag(node, "REBOOT_ISSUED")) return '^';
   if (has_flag(node, "REBOOT_REQUESTED")) return '@';
@@ -105,11 +109,12 @@ char node_suffix(const wire::NodeInfo& node) {
   return '\0';
 }
 
-constexpr std::array<std::string_view, 24> kNodeStates = {
-    "ALLOC",      "ALLOCATED",      "COMP",    "COMPLETING", "DOWN",    "DRAIN",
-    "DRAINED",    "DRAINING",       "DRNG",    "FAIL",       "FAILING", "FUTURE",
-    "FUTR",       "IDLE",           "INVAL",   "MAINT",      "MIX",     "MIXED",
-    "NO_RESPOND", "NOT_RESPONDING", "PLANNED", "RESERVED",   "UNK",     "UNKNOWN"};
+constexpr auto kNodeStates = std::to_array<std::string_view>(
+    {"ALLOC",      "ALLOCATED",      "COMP",          "COMPLETING",  "DOWN",       "DRAIN",
+     "DRAINED",    "DRAINING",       "DRNG",          "FAIL",        "FAILING",    "FUTURE",
+     "FUTR",       "IDLE",           "INVAL",         "MAINT",       "MIX",        "MIXED",
+     "NO_RESPOND", "NOT_RESPONDING", "PLANNED",       "RESERVED",    "UNK",        "UNKNOWN",
+     "CLOUD",      "POWERED_DOWN",   "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"});
 
 bool matches_word(std::string_view word, const wire::NodeInfo& node) {
   const std::string& base = node.state();
@@ -127,6 +132,7 @@ bool matches_word(std::string_view word, const wire::NodeInfo& node) {
   if (word == "FUTR") return base == "FUTURE";
   if (word == "UNK") return base == "UNKNOWN";
   if (word == "INVAL") return has_flag(node, "INVALID_REG");
+  if (word == "POWER_UP") return has_flag(node, "POWERING_UP");
   if (word == "NO_RESPOND") return has_flag(node, "NOT_RESPONDING");
   return base == word || has_flag(node, word);
 }

@@ -14,7 +14,15 @@ std::string show_time(std::int64_t seconds, const Shown& shown) {
 void put_head(const wire::JobExplained& why, const Shown& shown, std::string& out) {
   out += fmt::format("job {}  {}", why.shown(), why.state());
   if (why.state() != "PENDING") {
-    out += "\n  it does not wait\n";
+    if (why.waking().empty()) {
+      out += "\n  it does not wait\n";
+      return;
+    }
+    out += fmt::format("\n  waiting for {} to power up, {}, at most until {}\n", why.waking(),
+                       why.waking_since() == 0
+                           ? std::string("which waits for its turn (ResumeRate)")
+                           : fmt::format("since {}", show_time(why.waking_since(), shown)),
+                       show_time(why.waking_until(), shown));
     return;
   }
   out += fmt::format(" ({})", why.reason());
@@ -80,6 +88,9 @@ void why_json(const wire::JobExplained& why, JsonText& json) {
   json.number("planned_start", why.planned_start());
   json.text("planned_nodes", why.planned_nodes());
   json.text("basis", why.basis());
+  json.text("waking_nodes", why.waking());
+  json.number("waking_since", why.waking_since());
+  json.number("waking_until", why.waking_until());
   json.begin_array("nodes");
   for (const auto& cause : why.causes()) {
     json.begin_object();

@@ -222,6 +222,7 @@ void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints&
 
 bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
   if (apply_priority_pair(pair, keys.priority, complaints)) return true;
+  if (apply_power_pair(pair, keys.power, complaints)) return true;
   if (is(pair, "SlurmctldHost")) {
     controller_host(pair, keys, complaints);
     return true;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conf/lines.h"
+#include "conf/power_keys.h"
 #include "conf/priority_keys.h"
 
 namespace berth::conf {
@@ -89,6 +90,7 @@ struct DaemonKeys {
   Parameters scheduler, launch, controller, node, dependency;  // …Parameters
   std::string interactive_step_options = "--interactive --preserve-env --pty $SHELL";
   PriorityKeys priority;
+  PowerKeys power;
   std::string preempt_mode = "OFF";
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case

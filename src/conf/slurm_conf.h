@@ -32,6 +32,7 @@ struct NodeLine {
   Maybe<std::vector<text::TresItem>> gres;
   Maybe<std::vector<std::string>> features;
   Maybe<std::uint32_t> weight, core_spec_count;
+  Maybe<std::uint32_t> suspend_seconds;  // kNeverSuspend = never
   Maybe<Bits> cpu_spec_list;
   Maybe<std::string> state;  // upper case: UNKNOWN, CLOUD, DOWN, DRAIN, FAIL, FAILING, FUTURE
   Maybe<std::string> reason;
@@ -55,6 +56,9 @@ struct PartitionRules {
   Maybe<bool> hidden, root_only, disable_root_jobs, require_reservation;
   Maybe<std::uint32_t> over_time_limit_minutes;  // UINT32_MAX = unlimited
   Maybe<std::uint32_t> grace_seconds;
+  Maybe<std::uint32_t> suspend_seconds;  // kNeverSuspend = never
+  Maybe<std::uint32_t> suspend_timeout_seconds, resume_timeout_seconds;
+  Maybe<bool> power_down_on_idle;
 };
 
 /// A PartitionName= line with the DEFAULT lines above it applied.

@@ -187,6 +187,14 @@ bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& co
   if (is(pair, "DisableRootJobs")) put(rules.disable_root_jobs, boolean(pair, complaints));
   if (is(pair, "ReqResv")) put(rules.require_reservation, boolean(pair, complaints));
   if (is(pair, "GraceTime")) put(rules.grace_seconds, number(pair, 0, UINT32_MAX - 2, complaints));
+  if (is(pair, "SuspendTime")) put(rules.suspend_seconds, suspend_seconds(pair, complaints));
+  if (is(pair, "SuspendTimeout")) {
+    put(rules.suspend_timeout_seconds, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "ResumeTimeout")) {
+    put(rules.resume_timeout_seconds, number(pair, 0, kMaxPriority, complaints));
+  }
+  if (is(pair, "PowerDownOnIdle")) put(rules.power_down_on_idle, boolean(pair, complaints));
   if (is(pair, "OverTimeLimit")) {
     if (no_limit(pair)) {
       rules.over_time_limit_minutes = Located<std::uint32_t>{UINT32_MAX, pair.at};
@@ -227,6 +235,7 @@ void apply_node_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
   if (is(pair, "State")) put(line.state, one_of(pair, kNodeStates, complaints));
   if (is(pair, "Reason")) line.reason = Located<std::string>{pair.value, pair.at};
   if (is(pair, "CpuSpecList")) cpu_spec_list(pair, line, complaints);
+  if (is(pair, "SuspendTime")) put(line.suspend_seconds, suspend_seconds(pair, complaints));
 }
 
 bool apply_limit_pair(const Pair& pair, JobLimits& limits, Complaints& complaints) {

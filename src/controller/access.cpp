@@ -77,6 +77,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::Relay:
     case Kind::NodeLost:
     case Kind::GiveUpStarting:
+    case Kind::SwitchNodes:
     case Kind::SuperviseRelay:
     case Kind::Registered:
     case Kind::BeginJob:

@@ -39,6 +39,14 @@ void Agents::serve(Peer peer, const std::string& node) {
   if (added || std::ranges::find(nodes, node) == nodes.end()) nodes.push_back(node);
 }
 
+void Agents::no_longer(Peer peer, const std::string& node) {
+  const auto agent = agents_.find(peer);
+  if (agent == agents_.end() || serving(node) != peer) return;
+  std::erase(agent->second.nodes, node);
+  by_node_.erase(node);
+  last_address_.insert_or_assign(node, agent->second.address);
+}
+
 std::vector<std::string> Agents::left(Peer peer) {
   const auto found = agents_.find(peer);
   if (found == agents_.end()) return {};

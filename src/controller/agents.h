@@ -38,6 +38,8 @@ class Agents {
                                       const wire::NodeAddress& address) const;
   /// The node is served by this connection from now on.
   void serve(Peer peer, const std::string& node);
+  /// This connection has registered without the node: nobody serves it.
+  void no_longer(Peer peer, const std::string& node);
   /// True when this connection may speak for the node.
   [[nodiscard]] bool speaks_for(Peer peer, std::string_view node) const {
     return serving(node) == peer;

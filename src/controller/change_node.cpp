@@ -24,6 +24,10 @@ constexpr std::array kStates = {
     StateWord{"UNDRAIN", 3},
     StateWord{"IDLE", 1},
     StateWord{"NORESP", 3},
+    StateWord{"POWER_UP", 7},
+    StateWord{"POWER_DOWN", 7},
+    StateWord{"POWER_DOWN_ASAP", 12},
+    StateWord{"POWER_DOWN_FORCE", 12},
 };
 
 struct RefusedKey {
@@ -45,10 +49,10 @@ Result<std::string> state_word(std::string_view value) {
   for (const StateWord& row : kStates) {
     if (is_key(value, row.word, row.letters)) return std::string(row.word);
   }
-  std::string instead = "DOWN, DRAIN, FAIL, IDLE, RESUME and UNDRAIN are known";
-  if (text::to_lower(value).starts_with("power")) {
-    instead = "berth does not switch nodes on and off; use State=DRAIN";
-  } else if (text::equal_ignoring_case(value, "cancel_reboot")) {
+  std::string instead =
+      "DOWN, DRAIN, FAIL, IDLE, RESUME, UNDRAIN, POWER_UP, POWER_DOWN, POWER_DOWN_ASAP and "
+      "POWER_DOWN_FORCE are known";
+  if (text::equal_ignoring_case(value, "cancel_reboot")) {
     instead = "berth does not reboot nodes";
   } else if (text::equal_ignoring_case(value, "future")) {
     instead = "write State=FUTURE in slurm.conf, then scontrol reconfigure";

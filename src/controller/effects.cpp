@@ -47,6 +47,8 @@ void Engine::carry_out(const job::Effect& effect, job::Time now) {
           step_must_wait(each);
         } else if constexpr (std::is_same_v<E, job::RefuseStep>) {
           refuse_step(each);
+        } else if constexpr (std::is_same_v<E, job::SwitchNodes>) {
+          switch_nodes(each);
         } else {
           static_assert(std::is_same_v<E, job::Log>);
           log_.info("{}", each.text);

@@ -45,7 +45,8 @@ Engine::Engine(Parts parts)
       store_(std::move(parts_.store)),
       setup_(std::move(parts_.setup)),
       tickets_(parts_.cluster_key, parts_.epoch),
-      adviser_(parts_.front) {
+      adviser_(parts_.front),
+      power_programs_(parts_.log) {
   figures_.started = figures_.since = std::time(nullptr);
 }
 

@@ -29,6 +29,7 @@
 #include "controller/log.h"
 #include "controller/outbox.h"
 #include "controller/owners.h"
+#include "controller/power_programs.h"
 #include "controller/published.h"
 #include "controller/request_counts.h"
 #include "controller/setup.h"
@@ -50,6 +51,7 @@ struct Parts {
   Setup setup;
   store::Store store;
   std::string cluster_key;
+  std::string state;  // directory
   std::uint64_t epoch = 0;
   bool emulate = false;
   std::string host;            // name of this machine
@@ -163,6 +165,7 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
+  void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);
   void job_begun(Turn& turn, const Request& request);
   void job_gone(Turn& turn, const Request& request);
   void step_started(Turn& turn, const Request& request);
@@ -191,6 +194,9 @@ class Engine {
   void grant_step(job::GrantStep effect, job::Time now);
   void step_must_wait(const job::StepMustWait& effect);
   void refuse_step(const job::RefuseStep& effect);
+  // power.cpp
+  void switch_nodes(const job::SwitchNodes& effect);
+  void register_again(const std::vector<std::string>& nodes);
   template <class M>
   void to_node(const std::string& node, const M& message);
 
@@ -209,6 +215,8 @@ class Engine {
   Figures figures_;
   std::shared_ptr<const cluster::Cluster> advised_cluster_;
   Adviser adviser_;
+  PowerPrograms power_programs_;
+  std::uint64_t resume_files_ = 0;
   Moment next_silence_check_;
   bool more_to_do_ = false;                // carrying out changed the state: another turn at once
   std::vector<std::uint64_t> held_steps_;  // wait until all nodes of the job have registered

@@ -1,6 +1,7 @@
 // scontrol explain: why a job waits.
 #include "controller/engine.h"
 #include "schedule/why.h"
+#include "text/hostlist.h"
 
 namespace berth::controller {
 
@@ -45,6 +46,11 @@ void Engine::explain_job(Turn& turn, const Request& request) {
       out->set_option(change.option);
       out->set_nodes(change.nodes);
     }
+  }
+  if (const auto waking = state_->waking(*job)) {
+    reply.set_waking(text::compress_hostlist(waking->nodes));
+    reply.set_waking_since(waking->since);
+    reply.set_waking_until(waking->until);
   }
   outbox_.answer(request.peer, reply);
 }

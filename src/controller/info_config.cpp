@@ -314,6 +314,15 @@ void put_priority(Values& v, const conf::PriorityKeys& keys) {
   v["PriorityFlags"] = fmt::format("{}", fmt::join(keys.flags, ","));
 }
 
+void put_power(Values& v, const conf::PowerKeys& keys) {
+  v["ResumeRate"] = fmt::format("{} nodes/min", keys.resume_rate);
+  v["ResumeTimeout"] = seconds(keys.resume_timeout_seconds);
+  v["SuspendRate"] = fmt::format("{} nodes/min", keys.suspend_rate);
+  v["SuspendTime"] =
+      keys.suspend_seconds == conf::kNeverSuspend ? "INFINITE" : seconds(keys.suspend_seconds);
+  v["SuspendTimeout"] = seconds(keys.suspend_timeout_seconds);
+}
+
 void put_limits(Values& v, const Setup& setup) {
   const conf::DaemonKeys& keys = setup.keys();
   const cluster::Settings& settings = setup.cluster.settings;
@@ -456,6 +465,7 @@ wire::ConfigReply config_reply(const Setup& setup, const std::string& host, User
                                job::Time started) {
   Values values;
   put_limits(values, setup);
+  put_power(values, setup.keys().power);
   put_plugins(values, setup);
   put_rules(values, setup);
   put_daemons(values, setup, host, users, started);

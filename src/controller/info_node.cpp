@@ -14,19 +14,47 @@ namespace {
 /// What Slurm programs compare versions with.
 constexpr std::string_view kShownVersion = "26.11.0";
 
+bool has_flag(const wire::NodeInfo& node, std::string_view flag) {
+  return std::ranges::find(node.flags(), flag) != node.flags().end();
+}
+
 std::string base_state(const job::NodeState& known, const cluster::Node& node,
                        const cluster::NodeUsage& usage) {
   if (known.down) return "DOWN";
   if (known.future) return "FUTURE";
-  if (!known.registered) return known.unknown_since_start ? "UNKNOWN" : "DOWN";
+  if (!known.registered && !known.power.away())
+    return known.unknown_since_start ? "UNKNOWN" : "DOWN";
   if (known.jobs.size() == known.completing.size()) return "IDLE";
   const bool full = usage.closed || (usage.cores | node.reserved_cores).count() >= node.cores();
   return full ? "ALLOCATED" : "MIXED";
 }
 
+void put_power(wire::NodeInfo& out, const job::NodePower& power) {
+  using Phase = job::NodePower::Phase;
+  switch (power.phase) {
+    case Phase::on:
+      return;
+    case Phase::going:
+      out.add_flags("POWER_DOWN");
+      if (power.no_new_jobs && !has_flag(out, "DRAIN")) out.add_flags("DRAIN");
+      return;
+    case Phase::powering_down:
+      out.add_flags("POWERING_DOWN");
+      return;
+    case Phase::off:
+      out.add_flags("POWERED_DOWN");
+      return;
+    case Phase::powering_up:
+      out.add_flags("POWERING_UP");
+      if (power.down_next) out.add_flags("POWER_DOWN");
+      return;
+  }
+}
+
 void put_state(wire::NodeInfo& out, const job::NodeState& known, const cluster::Node& node,
                const cluster::NodeUsage& usage) {
   out.set_state(base_state(known, node, usage));
+  if (node.cloud) out.add_flags("CLOUD");
   if (!known.completing.empty()) out.add_flags("COMPLETING");
   if (known.drain) out.add_flags("DRAIN");
   if (known.fail) out.add_flags("FAIL");
@@ -34,7 +62,8 @@ void put_state(wire::NodeInfo& out, const job::NodeState& known, const cluster::
   if (known.planned && out.state() != "ALLOCATED") out.add_flags("PLANNED");
   if (!known.line.empty()) out.add_flags("DYNAMIC_NORM");
   if (known.invalid) out.add_flags("INVALID_REG");
-  if (!known.responding) out.add_flags("NOT_RESPONDING");
+  if (!known.responding && !known.power.away()) out.add_flags("NOT_RESPONDING");
+  put_power(out, known.power);
 }
 
 std::string_view state_word(cluster::PartitionState state) {
@@ -155,6 +184,7 @@ wire::NodeInfo node_info(const InfoSite& site, const job::State& state, cluster:
   out.set_boot_time(known.boot_time);
   out.set_started(known.agent_started);
   out.set_last_busy(known.last_busy);
+  if (const auto seconds = state.suspend_seconds(index)) out.set_suspend_seconds(*seconds);
   out.set_reason(known.reason);
   if (!known.reason.empty()) out.set_reason_user(site.users.name_of(known.reason_uid));
   out.set_reason_time(known.reason_time);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "controller/engine.h"
 #include "wire/refusal.h"
@@ -38,6 +39,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     outbox_.make_agent(request.peer);
     agent = &agents_.arrived(request.peer, *message, turn.moment);
   }
+  if (agent != nullptr) lose_unnamed(turn, request.peer, *message);
   std::size_t accepted = 0;
   for (const wire::NodeReport& report : message->nodes()) {
     wire::NodeVerdict& verdict = *reply.add_nodes();
@@ -73,6 +75,20 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
                           outbox_.push(peer, reply);
                           if (outdated) outbox_.close(peer);
                         }});
+}
+
+/// A registration names all nodes of its agent: those that it named before are gone.
+void Engine::lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message) {
+  const std::vector<std::string> before = agents_.find(peer)->nodes;
+  if (before.empty()) return;
+  std::set<std::string_view> named;
+  for (const wire::NodeReport& report : message.nodes()) named.insert(report.name());
+  for (const std::string& node : before) {
+    if (named.contains(node)) continue;
+    agents_.no_longer(peer, node);
+    state_->node_lost(node, turn.now);
+    changed_nodes_.insert(node);
+  }
 }
 
 void Engine::configure_agents(Turn& turn) {

@@ -90,6 +90,7 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .setup = std::move(options.setup),
                                              .store = std::move(*store),
                                              .cluster_key = std::move(*key),
+                                             .state = options.state,
                                              .epoch = *epoch,
                                              .emulate = options.emulate,
                                              .host = options.host,

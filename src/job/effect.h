@@ -88,6 +88,12 @@ struct RefuseStep {
   std::uint64_t key = 0;
   Error error;
 };
+/// Run SuspendProgram, ResumeProgram or ResumeFailProgram for these nodes, then
+/// State::power_told().
+struct SwitchNodes {
+  enum class What { off, on, failed } what = What::off;
+  std::vector<std::string> nodes;
+};
 /// A line for the controller's log.
 struct Log {
   std::string text;
@@ -95,6 +101,6 @@ struct Log {
 
 using Effect =
     std::variant<BeginJob, EndJob, EndStep, SignalNodes, Suspend, Forget, GrantJob, TellWaiting,
-                 TellEnded, Notice, GrantStep, StepMustWait, RefuseStep, Log>;
+                 TellEnded, Notice, GrantStep, StepMustWait, RefuseStep, SwitchNodes, Log>;
 
 }  // namespace berth::job

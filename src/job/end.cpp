@@ -51,7 +51,8 @@ void State::Memory::end(Job& job, Base base, std::string reason, std::string cau
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     NodeState& node = nodes[share.node];
     node.completing.insert(job.id);
-    if (node.down) continue;  // nothing runs there any more, or it will be told when it is back
+    // Nothing runs there (any more), or it will be told when it is back.
+    if (node.down || node.power.away()) continue;
     asked.push_back(cluster.nodes[share.node].name);
     running.not_gone.insert(asked.back());
   }
@@ -89,6 +90,7 @@ void State::Memory::all_gone(Job& job, Time now) {
     node.jobs.erase(job.id);
     node.completing.erase(job.id);
     node.last_busy = now;
+    power_idle(job, share.node, now);
   }
   for (auto& [id, step] : running.open_steps) store_step(job, step, "CANCELLED", now);
   keep_late_steps(job);

@@ -82,6 +82,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     apply_node_changes(m.cluster.nodes[*index], m.nodes[*index]);
   }
   m.usage = std::make_unique<cluster::Usage>(m.cluster);
+  m.configure_power(now);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
     m.nodes[i].silent_since = now;
@@ -144,7 +145,12 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     if (!text.empty()) (void)m.set_dependency(job, text, false, now);
     m.requeue_place(job, now);
   }
-  for (auto& [id, job] : m.jobs) m.arm(job);
+  for (auto& [id, job] : m.jobs) {
+    if (job.running && job.flags.configuring) m.await_nodes(job, now);
+    m.arm(job);
+  }
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) m.look_at_power(i, now);
+  m.power_again(now);
   m.wake_all();
 }
 
@@ -208,6 +214,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     steps.rotation = job.running->steps.rotation;
     job.running->steps = std::move(steps);
   }
+  m.configure_power(now);
   m.rebuild_usage();
   m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {

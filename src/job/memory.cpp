@@ -15,10 +15,9 @@ State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
   nodes.resize(cluster.nodes.size());
   usage = std::make_unique<cluster::Usage>(cluster);
   priority_totals = job::priority_totals(cluster, policy);
-  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) {
-    take_configured_state(i, 0);
-    refresh_usable(i);
-  }
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) take_configured_state(i, 0);
+  configure_power(0);
+  for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) refresh_usable(i);
 }
 
 Job* State::Memory::find(JobId id) {
@@ -252,12 +251,17 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
   const NodeState& state = nodes[index];
   node.usable = state.usable();
   node.state_reason = state.reason;
+  if (state.power.phase == NodePower::Phase::powering_down && state.reason.empty()) {
+    node.state_reason = "is being switched off";
+  }
+  refresh_wake(index);
   usage->refresh_room(index);
   if (node.usable) wake_all();
 }
 
 void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
   cluster::Node& node = cluster.nodes[index];
+  if (node.cloud && policy.power.enabled) nodes[index].power.phase = NodePower::Phase::off;
   if (node.usable || node.state_reason.empty()) return;
   // "DRAIN (being repaired)": from State= and Reason=, or DownNodes.
   const std::string_view text = node.state_reason;
@@ -278,7 +282,7 @@ void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
 void State::Memory::expect(cluster::NodeIndex index, Time since) {
   const NodeState& node = nodes[index];
   const bool awaited = (!node.line.empty() || node.future) && !node.registered && node.jobs.empty();
-  if (node.down || awaited) return;
+  if (node.down || awaited || node.power.away()) return;
   node_timers[index] = since + Time{policy.slurmd_timeout};
 }
 

@@ -41,6 +41,17 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
+  /// Power saving; empty where it is not enabled.
+  struct Power {
+    bool enabled = false;
+    std::vector<PowerTimes> times;  // by node
+    std::set<std::pair<Time, cluster::NodeIndex>> due;
+    std::vector<Time> due_of;  // by node; 0 = not due
+    PowerRate up_rate, down_rate;
+    std::vector<cluster::NodeIndex> up_now, down_now, failed_now;  // to be told outside
+    int asleep = 0;                                                // nodes that jobs would wake
+    Time longest_wake = 0;
+  } power;
   PriorityTotals priority_totals;
   std::optional<Time> priority_due;  // when priorities are worked out again; unset: no age counts
   std::uint64_t priority_round = 0;
@@ -159,6 +170,27 @@ struct State::Memory {
   // late_step.cpp
   void keep_late_steps(Job& job);
   void end_late_step(Job& job, const wire::StepEnded& message, Time now);
+
+  // power.cpp
+  void configure_power(Time now);
+  /// When the node is next due, after something about it has changed.
+  void look_at_power(cluster::NodeIndex index, Time now);
+  void refresh_wake(cluster::NodeIndex index);
+  void power_up(cluster::NodeIndex index, Time now);
+  void power_down(cluster::NodeIndex index, bool no_new_jobs, Time now);
+  /// The job has left the node.
+  void power_idle(const Job& job, cluster::NodeIndex index, Time now);
+  /// Switches on what the job was given, and notes what it waits for.
+  void wake_nodes(Job& job, Time now);
+  void await_nodes(Job& job, Time now);
+  /// It, or another component of it, waits for nodes to be switched on.
+  [[nodiscard]] bool waits_for_power(const Job& job) const;
+  /// It has registered; jobs that waited for it begin.
+  void node_is_up(cluster::NodeIndex index, std::int64_t boot_time, Time now);
+  void power_tick(Time now);
+  /// After a restart: what was decided and perhaps not carried out.
+  void power_again(Time now);
+  void flush_power();
 
   // resize.cpp
   /// The node has given back what the job was shrunk by; false when it is none of these.

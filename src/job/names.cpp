@@ -96,7 +96,8 @@ std::string Job::shown() const {
 
 std::optional<Time> Job::limit_at() const {
   if (start_time == 0 || !running || !time_limit_minutes) return std::nullopt;
-  return start_time + Time{*time_limit_minutes} * 60 + seconds_suspended;
+  const Time begins = std::max(start_time, running->boot_until);
+  return begins + Time{*time_limit_minutes} * 60 + seconds_suspended;
 }
 
 std::string exit_reason(std::int32_t status) {

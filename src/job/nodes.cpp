@@ -70,6 +70,7 @@ void compare_jobs(State::Memory& m, cluster::NodeIndex index, const wire::NodeRe
       }
       continue;
     }
+    if (m.waits_for_power(*job)) continue;  // it begins when all its nodes are up
     if (knows) {
       if (job->running->not_begun.contains(name)) m.effect(BeginJob{id, {name}});
       continue;
@@ -123,6 +124,30 @@ void compare_steps(State::Memory& m, State& state, cluster::NodeIndex index,
   }
 }
 
+/// scontrol update State=POWER_*.
+Result<void> change_power(State::Memory& m, cluster::NodeIndex index, std::string_view state,
+                          Time now) {
+  if (!m.power.enabled) {
+    return fail(Code::bad_value, fmt::format("Invalid node state specified: {}", state),
+                "nodes are switched by SuspendProgram and ResumeProgram, which slurm.conf does not "
+                "name");
+  }
+  if (state == "POWER_UP") {
+    m.power_up(index, now);
+    return {};
+  }
+  m.power_down(index, state != "POWER_DOWN", now);
+  if (state != "POWER_DOWN_FORCE") return {};
+  const std::set<JobId> here = m.nodes[index].jobs;
+  for (const JobId id : here) {
+    if (Job* job = m.find(id)) m.fail_on_node(*job, m.cluster.nodes[index].name, now);
+  }
+  NodeState& node = m.nodes[index];
+  node.drain = node.down = node.fail = false;
+  clear_reason(node);
+  return {};
+}
+
 }  // namespace
 
 Result<void> State::register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
@@ -133,7 +158,8 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     return fail(Code::invalid_node_name, fmt::format("{} is not in slurm.conf", report.name()));
   }
   NodeState& node = m.nodes[*index];
-  const bool rebooted = node.boot_time > 0 && report.boot_time() > node.boot_time + 60;
+  const bool rebooted = node.boot_time > 0 && report.boot_time() > node.boot_time + 60 &&
+                        !node.power.away();  // else it was asked to
   node.registered = node.responding = true;
   node.future = false;
   node.unknown_since_start = false;
@@ -159,7 +185,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   }
   if (node.reason == kAwaited) clear_reason(node);
   if (node.down && less.empty()) {
-    const bool silent = node.reason == "Not responding";
+    const bool silent = node.reason == "Not responding" || node.reason == "ResumeTimeout reached";
     const bool back =
         m.policy.return_to_service == 2 || (m.policy.return_to_service == 1 && silent);
     if (back) {
@@ -182,6 +208,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   }
   compare_jobs(m, *index, report, now);
   compare_steps(m, *this, *index, report, now);
+  m.node_is_up(*index, report.boot_time(), now);
   // Steps that waited for this node.
   const std::set<JobId> here = node.jobs;
   for (const JobId id : here) {
@@ -264,11 +291,14 @@ Result<void> State::change_node(std::string_view name, const NodeChange& change,
     if (!node.down && !node.fail && !node.invalid) clear_reason(node);
   } else if (state == "NORESP") {
     node.responding = false;
+  } else if (state.starts_with("POWER_")) {
+    if (auto done = change_power(m, *index, state, now); !done) return done;
   } else if (!state.empty()) {
     return fail(Code::bad_value, "Invalid node state specified");
   }
   if (hardware) m.rebuild_usage();
   m.refresh_usable(*index);
+  m.look_at_power(*index, now);
   m.touch_node(*index);
   if (failed) {
     const std::set<JobId> here = node.jobs;

@@ -1,6 +1,7 @@
 #include "job/record.h"
 
 #include <algorithm>
+#include <array>
 
 #include "job/launch.h"
 #include "job/ranges.h"
@@ -164,6 +165,10 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   return job;
 }
 
+/// By NodePower::Phase.
+constexpr std::array<std::string_view, 5> kPhases = {"", "going", "powering_down", "off",
+                                                     "powering_up"};
+
 wire::NodeRecord to_record(const std::string& name, const NodeState& node) {
   wire::NodeRecord out;
   out.set_name(name);
@@ -182,6 +187,12 @@ wire::NodeRecord to_record(const std::string& name, const NodeState& node) {
   out.set_boot_time(node.boot_time);
   out.set_last_busy(node.last_busy);
   out.set_line(node.line);
+  out.set_power(std::string(kPhases[static_cast<std::size_t>(node.power.phase)]));
+  out.set_power_since(node.power.since);
+  out.set_power_told(node.power.told);
+  if (node.power.no_new_jobs) out.add_power_flags("no_new_jobs");
+  if (node.power.up_next) out.add_power_flags("up_next");
+  if (node.power.down_next) out.add_power_flags("down_next");
   return out;
 }
 
@@ -203,6 +214,17 @@ void read_record(const wire::NodeRecord& record, NodeState& node) {
   node.boot_time = record.boot_time();
   node.last_busy = record.last_busy();
   node.line = record.line();
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    if (record.power() == kPhases[i]) node.power.phase = static_cast<NodePower::Phase>(i);
+  }
+  const auto power_has = [&](std::string_view flag) {
+    return std::ranges::find(record.power_flags(), flag) != record.power_flags().end();
+  };
+  node.power.since = record.power_since();
+  node.power.told = record.power_told();
+  node.power.no_new_jobs = power_has("no_new_jobs");
+  node.power.up_next = power_has("up_next");
+  node.power.down_next = power_has("down_next");
 }
 
 }  // namespace berth::job

@@ -93,6 +93,7 @@ bool State::Memory::leave_node(Job& job, const std::string& node) {
     nodes[*index].jobs.erase(job.id);
     nodes[*index].completing.erase(job.id);
     touch_node(*index);
+    look_at_power(*index, 0);
   }
   job.running->leaving.erase(at);
   wake_all();

@@ -75,8 +75,14 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.last_evaluation = now;
   m.open_batch_step(job);
   m.arm(job);
+  m.wake_nodes(job, now);
   m.touch(job);
-  m.effect(BeginJob{job.id, job.nodes});
+}
+
+/// All components together, unless nodes have to be switched on first.
+void begin(State::Memory& m, const std::vector<Job*>& parts) {
+  if (m.waits_for_power(*parts.front())) return;
+  for (const Job* part : parts) m.effect(BeginJob{part->id, part->nodes});
 }
 
 }  // namespace
@@ -131,6 +137,7 @@ bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backf
     const auto task = static_cast<std::uint32_t>(job->array->rest.next());
     Job& element = m.split(*job, task);
     allocate(m, element, plans.front(), backfilled, now);
+    begin(m, {&element});
     m.dependents_of(element, now);
     return true;
   }
@@ -138,6 +145,7 @@ bool State::start(JobId id, const std::vector<place::JobPlan>& plans, bool backf
     allocate(m, *parts[i], plans[i], backfilled, now);
     m.dependents_of(*parts[i], now);
   }
+  begin(m, parts);
   return true;
 }
 

@@ -159,6 +159,7 @@ void State::keep_partition(wire::PartitionRecord record) {
 }
 
 std::vector<Effect> State::take_effects() {
+  m_->flush_power();
   return std::exchange(m_->effects, {});
 }
 

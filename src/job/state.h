@@ -75,7 +75,7 @@ struct Cancel {
 /// `scontrol update NodeName=`. Unset = leave.
 struct NodeChange {
   std::optional<std::string>
-      state;  // DOWN DRAIN RESUME UNDRAIN FAIL IDLE NORESP FUTURE, upper case
+      state;  // DOWN DRAIN RESUME UNDRAIN FAIL IDLE NORESP POWER_*, upper case
   std::optional<std::string> reason;
   std::optional<std::string> comment;
   std::optional<std::string> extra;
@@ -126,6 +126,13 @@ struct Wake {
 struct Backfilled {
   std::uint64_t jobs = 0;
   std::uint64_t components = 0;  // of these: of heterogeneous jobs
+};
+
+/// Nodes that are being switched on for a job.
+struct Waking {
+  std::vector<std::string> nodes;
+  Time since = 0;  // 0: none of them is yet (ResumeRate)
+  Time until = 0;  // DOWN after that (ResumeTimeout)
 };
 
 /// Order of consideration: partition tier, priority, submit time, id.
@@ -186,6 +193,12 @@ class State {
   /// When that was last; 0 = never.
   [[nodiscard]] Time priorities_at() const;
   [[nodiscard]] const PriorityTotals& priority_totals() const;
+  /// What a job that has its nodes waits for before it begins; nullopt: nothing.
+  [[nodiscard]] std::optional<Waking> waking(const Job& job) const;
+  /// How long a job may wait for nodes that are switched off; 0 when none is.
+  [[nodiscard]] Time wake_seconds() const;
+  /// After so many idle seconds the node is switched off; nullopt: never.
+  [[nodiscard]] std::optional<std::uint32_t> suspend_seconds(cluster::NodeIndex node) const;
   /// Grows when nodes and partitions are others than before.
   [[nodiscard]] std::uint64_t configuration() const;
   /// Grows with every change, for caches of views.
@@ -233,6 +246,9 @@ class State {
   void job_gone(const wire::JobGone& message, Time now);
   void step_started(const wire::StepSpec& spec, std::string_view node, Time now);
   void step_ended(const wire::StepEnded& message, Time now);
+
+  /// The program that switches these nodes has been started.
+  void power_told(const std::vector<std::string>& nodes);
 
   // ---- Owners ----------------------------------------------------------------------------------
   /// salloc's command or srun's step ended.

@@ -85,6 +85,9 @@ std::optional<Time> State::next_deadline() const {
   std::optional<Time> next;
   if (!m_->timers.empty()) next = m_->timers.begin()->first;
   for (const auto& [index, when] : m_->node_timers) next = std::min(next.value_or(when), when);
+  if (!m_->power.due.empty()) {
+    next = std::min(next.value_or(m_->power.due.begin()->first), m_->power.due.begin()->first);
+  }
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
   return next;
 }
@@ -102,6 +105,7 @@ void State::tick(Time now) {
     if (job != nullptr) due(m, *job, now);
   }
   if (m.priority_due && *m.priority_due <= now) m.reprioritise(now);
+  m.power_tick(now);
   std::vector<cluster::NodeIndex> silent;
   for (const auto& [index, when] : m.node_timers) {
     if (when <= now) silent.push_back(index);

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
+#include "job/power.h"
 #include "job/wait_log.h"
 #include "place/step.h"
 #include "request/parse.h"
@@ -163,6 +164,8 @@ struct Running {
   std::map<std::uint32_t, Step> open_steps;
   std::vector<WaitingStep> waiting;  // first come, first served
   std::set<std::string> not_begun;   // nodes that have not said JobBegun
+  std::set<std::string> booting;     // nodes that are switched on for it; nothing begins before
+  Time boot_until = 0;               // when these have to be up; its time limit begins then
   std::set<std::string> not_gone;    // COMPLETING: nodes that have not said JobGone
   bool ready = false;                // all nodes said JobBegun
   bool warned = false;               // --signal was sent
@@ -287,10 +290,12 @@ struct NodeState {
   std::optional<std::uint64_t> free_memory_mb;
   std::set<JobId> jobs;        // hold something here
   std::set<JobId> completing;  // of these: over, waiting for JobGone
+  NodePower power;
 
   /// Jobs may be started here.
   [[nodiscard]] bool usable() const {
-    return registered && responding && !down && !drain && !fail && !invalid;
+    const bool there = power.away() ? power.wakes() : registered && responding;
+    return there && !power.no_new_jobs && !down && !drain && !fail && !invalid;
   }
 };
 
@@ -313,6 +318,7 @@ struct PartitionPolicy {
     std::set<std::uint32_t> uids;
   };
   std::optional<Members> members;
+  PartitionPower power;
 };
 
 /// Priority* of slurm.conf. Without accounting there are no associations, no QOS and no usage:
@@ -364,6 +370,7 @@ struct Policy {
   std::map<std::string, PartitionPolicy> partitions;
   PriorityPolicy priority;
   std::uint32_t max_switch_wait = 300;  // seconds a job waits for few switches at most
+  PowerPolicy power;
   bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
 };

@@ -103,6 +103,13 @@ Result<void> Agent::start() {
   const auto epoch = step::read_file(place_.spool + "/epoch");
   if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
   adopt();
+  if (place_.emulated) {
+    mains_ = Mains(place_.spool + "/mains");
+    meet_nodes();
+    gate_.on_switch([this](const wire::SwitchNodes& message, uid_t caller) {
+      return switch_nodes(message, caller);
+    });
+  }
   const mode_t mode = ::geteuid() == 0 ? 0777 : 0700;
   const auto socket = net::Address::unix_socket(net::node_socket(place_.run));
   if (auto done = gate_.listen(socket, mode); !done) return done;
@@ -160,8 +167,10 @@ void Agent::clear_leftover_cgroups() {
 wire::RegisterNodes Agent::registration() const {
   wire::RegisterNodes message;
   for (const wire::NodeReport& node : inventory_.nodes) {
+    if (mains_.off(node.name())) continue;
     wire::NodeReport& report = *message.add_nodes();
     report = node;
+    if (const auto since = mains_.since(node.name()); since > 0) report.set_boot_time(since);
     for (std::string& spec : steps_.specs(node.name())) {
       report.add_steps()->set_spec(std::move(spec));
     }
@@ -232,7 +241,40 @@ bool Agent::nodes_changed() {
     came = true;
   }
   inventory_.nodes = std::move(fresh->nodes);
+  inventory_.off_at_first = std::move(fresh->off_at_first);
+  meet_nodes();
   return came;
+}
+
+void Agent::meet_nodes() {
+  for (const std::string& name : inventory_.off_at_first) mains_.meet(name, true);
+}
+
+/// What runs on a node that goes off is gone, as when a machine loses its power. The controller
+/// learns from the next registration who is (no longer) there.
+Result<void> Agent::switch_nodes(const wire::SwitchNodes& message, uid_t caller) {
+  if (caller != 0 && caller != ::geteuid() && caller != place_.slurm_uid) {
+    return fail(Code::access_denied, "Access/permission denied");
+  }
+  for (const std::string& name : message.nodes()) {
+    if (std::ranges::none_of(inventory_.nodes, [&](const auto& n) { return n.name() == name; })) {
+      return fail(Code::invalid_node_name, "Invalid node name specified",
+                  fmt::format("{} is not a node of this cluster", name));
+    }
+  }
+  const std::vector<std::string> names(message.nodes().begin(), message.nodes().end());
+  if (auto done = mains_.turn(names, message.on(), std::time(nullptr)); !done) return done;
+  for (const std::string& name : names) {
+    log_.info("node {} is switched {}", name, message.on() ? "on" : "off");
+    if (message.on()) continue;
+    for (const wire::HeldJob& job : jobs_.held(name)) {
+      for (const NodeStep& at : steps_.running(name, job.job_id(), job.attempt())) {
+        steps_.end(at, "NODE FAILURE", true);
+      }
+    }
+  }
+  uplink_.send(registration());
+  return {};
 }
 
 void Agent::check_health() {

@@ -13,6 +13,7 @@
 #include "node/gate.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
+#include "node/mains.h"
 #include "node/options.h"
 #include "node/steps.h"
 #include "node/uplink.h"
@@ -49,6 +50,8 @@ class Agent {
   wire::RegisterNodes registration() const;
   void registered(const wire::Registered& message);
   bool nodes_changed();
+  void meet_nodes();
+  Result<void> switch_nodes(const wire::SwitchNodes& message, uid_t caller);
   void take(const wire::Frame& frame);
   void signal(const wire::SignalStep& message);
   void end_step(const wire::EndStep& message);
@@ -62,6 +65,7 @@ class Agent {
   Log& log_;
   Inventory inventory_;
   Place place_;
+  Mains mains_;
   std::vector<std::string> limits_;
   std::unique_ptr<Fence> fence_;
   Cgroups cgroups_;

@@ -115,9 +115,24 @@ void Gate::take(net::Connection& connection, const wire::Frame& frame, const Cal
         return put_file(connection, *m, caller.uid);
       }
       break;
+    case wire::Kind::SwitchNodes:
+      if (const auto m = wire::decode<wire::SwitchNodes>(frame.payload)) {
+        return switch_nodes(connection, *m, caller.uid);
+      }
+      break;
     default:
       break;
   }
+  connection.close();
+}
+
+void Gate::switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid) {
+  wire::Done reply;
+  const Result<void> done =
+      switch_ ? switch_(message, uid)
+              : fail(Code::unsupported, "these nodes are not pretended ones: nothing is switched");
+  if (!done) *reply.mutable_refusal() = wire::to_refusal(done.error());
+  connection.send(reply);
   connection.close();
 }
 

@@ -26,6 +26,9 @@ class Gate {
       : here_(here), steps_(steps), jobs_(jobs), key_of_(std::move(key_of)) {}
 
   Result<void> listen(const net::Address& address, mode_t mode);
+  /// Who takes SwitchNodes; without it they are refused.
+  using Switch = std::function<Result<void>(const wire::SwitchNodes& message, uid_t caller)>;
+  void on_switch(Switch take) { switch_ = std::move(take); }
   /// Launches that wait for this job are looked at again.
   void job_changed(const NodeJob& at);
   /// Keys have come: all that wait are looked at again.
@@ -55,6 +58,7 @@ class Gate {
   /// A berth-stepd with the client's connection, told what to do by `order`.
   Result<void> hand_over(net::Connection::Released client, const std::string& order,
                          Children::Exited exited);
+  void switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid);
   void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
   /// Starts it, refuses it, or leaves it waiting; true when it is settled.
   bool settle(Waiting& waiting, bool last_chance);
@@ -64,6 +68,7 @@ class Gate {
   Steps& steps_;
   Jobs& jobs_;
   KeyOf key_of_;
+  Switch switch_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<auth::HelloChecker> hellos_;
   WaitingList waiting_;

@@ -124,6 +124,7 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
     if (!wanted.empty() && std::ranges::find(wanted, node.name) == wanted.end()) continue;
     if (node.state_reason.starts_with("FUTURE")) continue;  // there is no such machine yet
     inventory.nodes.push_back(pretended_report(node, inventory.machine));
+    if (node.cloud && inventory.keys.power.enabled()) inventory.off_at_first.push_back(node.name);
     std::erase(wanted, node.name);
   }
   if (!wanted.empty()) {

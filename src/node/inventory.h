@@ -16,6 +16,8 @@ struct Inventory {
   std::vector<wire::NodeReport> nodes;  // without steps and jobs
   device::Machine machine;              // this one; the CPU numbers of a real node
   conf::DaemonKeys keys;
+  /// --emulate: those that are off until somebody switches them on (State=CLOUD).
+  std::vector<std::string> off_at_first;
 };
 
 /// --emulate: the nodes of slurm.conf, and those that scontrol created (their NodeName lines).

@@ -18,7 +18,7 @@ bool better(const Run& a, const Run& b, const Need& need) {
   if (a.first_required.has_value() != b.first_required.has_value()) {
     return a.first_required.has_value();
   }
-  if (a.weight != b.weight) return a.weight < b.weight;
+  if (a.order != b.order) return a.order < b.order;
   if (a.reach != b.reach) return a.reach > b.reach;
   const bool a_enough = sufficient(a, need);
   if (a_enough != sufficient(b, need)) return a_enough;
@@ -51,11 +51,11 @@ RunTable find_runs(const cluster::Cluster& cluster,
       close();
       continue;
     }
-    const std::uint32_t weight = ignore_weights ? 0 : cluster.nodes[index].weight;
+    const std::uint64_t order = ignore_weights ? 0 : cluster.nodes[index].order();
     const std::uint64_t reach = ignore_weights ? 0 : offer.reach;
-    if (run.count > 0 && (run.weight != weight || run.reach != reach)) close();
+    if (run.count > 0 && (run.order != order || run.reach != reach)) close();
     if (run.count == 0) {
-      run.weight = weight;
+      run.order = order;
       run.reach = reach;
       run.devices.assign(offer.devices.size());
     }

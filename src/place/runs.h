@@ -16,7 +16,7 @@ struct Run {
   std::size_t first = 0;  // where its nodes begin in RunTable::nodes …
   std::size_t count = 0;  // … and how many they are
   std::optional<cluster::NodeIndex> first_required;
-  std::uint32_t weight = 0;
+  std::uint64_t order = 0;  // cluster::Node::order
   std::uint64_t reach = 0;
   std::int64_t cpus = 0;
   SmallVector<std::uint64_t, 2> devices;  // usable units of all its nodes, by DeviceAsk

@@ -90,7 +90,7 @@ std::vector<NodeIndex> emptiest_first(const SelectInput& in, std::vector<NodeInd
   const auto key = [&](NodeIndex n) {
     const cluster::Node& node = in.cluster.nodes[n];
     const std::uint64_t used = in.ask.least_loaded ? in.usage.at(n).cores.count() : 0;
-    return std::pair(node.weight, used * 1000000 / node.cores());
+    return std::pair(node.order(), used * 1000000 / node.cores());
   };
   // Equal ones stay as they are: in the order they are to be looked at.
   if (!std::ranges::is_sorted(nodes, {}, key)) std::ranges::stable_sort(nodes, {}, key);
@@ -361,7 +361,7 @@ class Gathering {
   /// Berth's own order: by weight, then the best ranked; one node that holds all first.
   void take_ranked() {
     struct Entry {
-      std::uint32_t weight;
+      std::uint64_t order;
       Ranking::Rank rank;
       NodeIndex node;
     };
@@ -371,11 +371,11 @@ class Gathering {
       if (std::ranges::binary_search(in_.required, node)) continue;
       const Offer& offer = book_.of(node);
       if (!offer.usable()) continue;
-      order.push_back({in_.cluster.nodes[node].weight,
+      order.push_back({in_.cluster.nodes[node].order(),
                        ranks.of(node, [&] { return rank(node, offer); }), node});
     }
     std::sort(order.begin(), order.end(), [](const Entry& a, const Entry& b) {
-      if (a.weight != b.weight) return a.weight < b.weight;
+      if (a.order != b.order) return a.order < b.order;
       return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;
     });
     if (wanted_nodes_ <= 1 && min_missing_ <= 1 && nodes_left_ > 0) {
@@ -424,7 +424,7 @@ class Gathering {
       if (std::ranges::binary_search(in_.required, node)) continue;
       if (book_.of(node).usable()) order.push_back(node);
     }
-    std::ranges::stable_sort(order, {}, [&](NodeIndex n) { return in_.cluster.nodes[n].weight; });
+    std::ranges::stable_sort(order, {}, [&](NodeIndex n) { return in_.cluster.nodes[n].order(); });
     std::int64_t most = ask_.max_nodes ? nodes_left_ : std::int64_t{ask_.tasks.value_or(1)};
     most = std::min<std::int64_t>(most, nodes_left_);
     std::vector<NodeIndex> chosen;
@@ -486,7 +486,7 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
   Ranking::Rank best_rank;
   for (NodeIndex node : order) {
     // The order is by weight: a heavier node is not looked at once a lighter one will do.
-    if (best && in.cluster.nodes[*best].weight != in.cluster.nodes[node].weight) break;
+    if (best && in.cluster.nodes[*best].order() != in.cluster.nodes[node].order()) break;
     const Offer& offer = book.of(node);
     if (!offer.usable() || offer.cpus < in.ask.total_cpus) continue;
     bool fits = true;

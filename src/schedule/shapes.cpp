@@ -11,7 +11,10 @@ Shape& Shapes::of(const job::State& state, const job::Job& job) {
       shapes_.clear();
       return of(state, job);
     }
-    if (!equal_weights_) equal_weights_ = state.cluster().equal_weights();
+    // Where nodes are switched off, those that are up come first.
+    if (!equal_weights_) {
+      equal_weights_ = state.cluster().equal_weights() && !state.policy().power.enabled;
+    }
     shape = std::make_unique<Shape>(state.cluster(), job.what, *equal_weights_);
   }
   return *shape;

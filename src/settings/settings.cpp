@@ -72,6 +72,34 @@ job::PriorityPolicy priority_of(const conf::PriorityKeys& keys) {
   return out;
 }
 
+job::PowerPolicy power_of(const conf::SlurmConf& conf) {
+  static_assert(conf::kNeverSuspend == job::kNeverSwitchedOff);
+  const conf::PowerKeys& keys = conf.daemon.power;
+  job::PowerPolicy out;
+  out.enabled = keys.enabled();
+  out.suspend = keys.suspend_seconds;
+  out.suspend_timeout = keys.suspend_timeout_seconds;
+  out.resume_timeout = keys.resume_timeout_seconds;
+  out.suspend_rate = keys.suspend_rate;
+  out.resume_rate = keys.resume_rate;
+  for (const conf::KeptOn& one : keys.kept_on) out.kept_on.push_back({one.nodes, one.count});
+  out.kept_on_partitions = keys.kept_on_parts;
+  out.kept_on_states = keys.kept_on_states;
+  for (const conf::NodeLine& line : conf.nodes) {
+    if (!line.suspend_seconds) continue;
+    for (const std::string& name : line.names) {
+      out.suspend_of_node[name] = line.suspend_seconds->value;
+    }
+  }
+  return out;
+}
+
+template <class T>
+std::optional<T> value_of(const conf::Maybe<T>& from) {
+  if (!from) return std::nullopt;
+  return from->value;
+}
+
 }  // namespace
 
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
@@ -97,6 +125,9 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
   if (rules.allow_groups && find_members) {
     policy.members = find_members(names_in(rules.allow_groups));
   }
+  policy.power = {value_of(rules.suspend_seconds), value_of(rules.suspend_timeout_seconds),
+                  value_of(rules.resume_timeout_seconds),
+                  rules.power_down_on_idle && rules.power_down_on_idle->value};
   return policy;
 }
 
@@ -132,6 +163,7 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   policy.emulated = emulated;
   policy.licenses = licenses_in(keys.licenses);
   policy.priority = priority_of(keys.priority);
+  policy.power = power_of(config.slurm);
   policy.user_top = keys.controller.contains("enable_user_top");
   for (const conf::PartitionLine& line : config.slurm.partitions) {
     policy.partitions[line.name] = partition_policy(line.rules, find_members);

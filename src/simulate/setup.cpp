@@ -92,6 +92,7 @@ Result<Setup> read_setup(const conf::FileSource& source, const std::vector<Overr
   setup.notes.insert(setup.notes.end(), site->warnings.begin(), site->warnings.end());
   setup.cluster = std::move(site->cluster);
   setup.policy = settings::policy_of(*config, "slurm.conf", true, {});
+  setup.policy.power.enabled = false;  // nodes are always up: nobody would switch them
   setup.policy.min_job_age = 1;
   setup.policy.max_job_count = std::numeric_limits<std::uint32_t>::max();
   setup.schedule = settings::schedule_of(config->slurm.daemon);

@@ -92,6 +92,7 @@ cluster::Node node_hardware(const conf::NodeLine& line, conf::Complaints& compla
   node.tmp_disk_mb = or_else(line.tmp_disk_mb, std::uint64_t{0});
   node.weight = or_else(line.weight, 1U);
   if (line.features) node.features = line.features->value;
+  node.cloud = line.state && line.state->value == "CLOUD";
   withhold(line, node, complaints);
   if (line.state && line.state->value != "UNKNOWN" && line.state->value != "CLOUD") {
     node.usable = false;
