@@ -63,7 +63,9 @@ struct Node {
   std::vector<Gres> gres;
   Bits reserved_cores;                   // CoreSpecCount/CpuSpecList: never given to jobs
   std::uint64_t reserved_memory_mb = 0;  // MemSpecLimit
-  bool usable = true;                    // not DOWN/DRAIN/FUTURE
+  std::uint32_t restricted_cores_per_gpu = 0;
+  Bits gpu_cores;      // RestrictedCoresPerGPU: given to jobs with GPUs alone
+  bool usable = true;  // not DOWN/DRAIN/FUTURE
   std::string state_reason;
   bool cloud = false;              // State=CLOUD: there only while it is switched on
   std::uint32_t wake_seconds = 0;  // it is switched off: it may take so long until it is up
@@ -104,6 +106,7 @@ struct Partition {
   std::uint32_t min_nodes = 0;
   std::optional<std::uint32_t> max_nodes;
   std::optional<std::uint32_t> max_cpus_per_node;
+  std::optional<std::uint32_t> max_cpus_per_socket;
   std::optional<std::uint64_t> def_mem_per_cpu_mb;
   std::optional<std::uint64_t> def_mem_per_node_mb;
   std::optional<std::uint64_t> def_mem_per_gpu_mb;

@@ -27,6 +27,7 @@ std::string hardware_key(const Node& node) {
   append(key, node.reserved_memory_mb);
   append(key, node.tmp_disk_mb);
   append(key, node.reserved_cores);
+  append(key, node.gpu_cores);
   for (const Gres& gres : node.gres) {
     key += gres.name;
     append(key, (gres.shares_gpu ? 4U : 0U) | (gres.counted ? 2U : 0U) |

@@ -186,7 +186,7 @@ std::string job_text(const wire::JobInfo& job, const Style& style) {
       "OverSubscribe={} Exclusive={} Contiguous={} Licenses={} LicensesAlloc={} Network=(null)",
       job.over_subscribe().empty() ? "NO" : job.over_subscribe(),
       job.exclusive().empty() ? "NO" : job.exclusive(), job.contiguous() ? 1 : 0,
-      or_null(job.licenses()), holds ? or_null(job.licenses()) : "(null)"));
+      or_null(job.licenses()), or_null(job.licenses_taken())));
   add_files(out, job);
   return std::move(out).done();
 }

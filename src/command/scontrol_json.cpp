@@ -196,7 +196,8 @@ void append_partition(JsonText& json, const wire::PartitionInfo& p) {
   json.begin_object("maximums");
   json.number_or_infinite("cpus_per_node",
                           if_set(p.has_max_cpus_per_node(), p.max_cpus_per_node()));
-  json.infinite_number("cpus_per_socket");
+  json.number_or_infinite("cpus_per_socket",
+                          if_set(p.has_max_cpus_per_socket(), p.max_cpus_per_socket()));
   json.number_or_unset("partition_memory_per_cpu",
                        if_set(p.has_max_mem_per_cpu_mb(), p.max_mem_per_cpu_mb()));
   json.set_number("partition_memory_per_node", static_cast<std::int64_t>(p.max_mem_per_node_mb()));

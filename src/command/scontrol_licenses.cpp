@@ -40,7 +40,7 @@ Result<std::vector<License>> licenses_of(Session& session) {
   if (!jobs) return pass(std::move(jobs.error()));
   for (const wire::JobInfo& job : jobs->jobs()) {
     if (job.state() != "RUNNING" && job.state() != "SUSPENDED") continue;
-    for (const License& held : parse_licenses(job.licenses())) {
+    for (const License& held : parse_licenses(job.licenses_taken())) {
       const auto found = std::find_if(licenses.begin(), licenses.end(),
                                       [&](const License& l) { return l.name == held.name; });
       if (found != licenses.end()) found->used += held.total;

@@ -29,6 +29,10 @@ void add_memory(Record& out, const wire::NodeInfo& node) {
                        node.memory_allocated_mb(),
                        node.has_memory_free_mb() ? std::to_string(node.memory_free_mb()) : "N/A",
                        node.sockets()));
+  if (node.restricted_cores_per_gpu() > 0) {
+    out.line(fmt::format("RestrictedCoresPerGPU={}({})", node.restricted_cores_per_gpu(),
+                         node.gpu_cores()));
+  }
   if (node.reserved_cores() == 0 && node.reserved_memory_mb() == 0) return;
   std::string text;
   if (node.reserved_cores() != 0) text = fmt::format("CoreSpecCount={}", node.reserved_cores());
@@ -111,12 +115,13 @@ std::string partition_text(const wire::PartitionInfo& p, const Style& style) {
       p.has_default_time_minutes() ? text::format_minutes(p.default_time_minutes()) : "NONE",
       yes_no(p.disable_root()), p.exclusive().empty() ? "NO" : p.exclusive(), yes_no(p.hidden())));
   out.line(fmt::format(
-      "MaxNodes={} MaxTime={} MinNodes={} LLN={} MaxCPUsPerNode={} MaxCPUsPerSocket=UNLIMITED",
+      "MaxNodes={} MaxTime={} MinNodes={} LLN={} MaxCPUsPerNode={} MaxCPUsPerSocket={}",
       or_unlimited(p.has_max_nodes(), p.max_nodes()),
       text::format_minutes(p.has_max_time_minutes() ? std::optional(p.max_time_minutes())
                                                     : std::nullopt),
       p.min_nodes(), yes_no(p.least_loaded()),
-      or_unlimited(p.has_max_cpus_per_node(), p.max_cpus_per_node())));
+      or_unlimited(p.has_max_cpus_per_node(), p.max_cpus_per_node()),
+      or_unlimited(p.has_max_cpus_per_socket(), p.max_cpus_per_socket())));
   out.maybe("NodeSets", p.node_sets());
   out.line(fmt::format("Nodes={}", or_null(p.nodes())));
   out.line(

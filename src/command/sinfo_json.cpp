@@ -202,7 +202,8 @@ void append_partition_json(JsonText& json, std::string_view key, const wire::Par
   json.begin_object("maximums");
   json.number_or_infinite("cpus_per_node",
                           if_set(p.has_max_cpus_per_node(), p.max_cpus_per_node()));
-  json.infinite_number("cpus_per_socket");
+  json.number_or_infinite("cpus_per_socket",
+                          if_set(p.has_max_cpus_per_socket(), p.max_cpus_per_socket()));
   append_memory_limit(json, p.has_max_mem_per_cpu_mb(), p.max_mem_per_cpu_mb(),
                       p.max_mem_per_node_mb());
   json.number_or_infinite("nodes", if_set(p.has_max_nodes(), p.max_nodes()));

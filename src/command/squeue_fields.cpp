@@ -233,7 +233,7 @@ constexpr Field<JobRow> kJobFields[] = {
     {0, "HetJobOffset", "HET_JOB_OFFSET",
      SHOW(if (j.has_het_job_id()) append_unsigned(out, j.het_offset()); else out += "N/A")},
     {0, "LastSchedEval", "LAST_SCHED_EVAL", WHEN(last_sched_eval)},
-    {0, "LicensesAlloc", "LICENSES_ALLOC", TEXT(licenses, "(null)")},
+    {0, "LicensesAlloc", "LICENSES_ALLOC", TEXT(licenses_taken, "(null)")},
     {0, "MaxCPUs", "MAX_CPUS", FIXED("0")},
     {0, "MaxNodes", "MAX_NODES", COUNT(max_nodes)},
     {0, "MCSLabel", "MCSLABEL", FIXED("N/A")},

@@ -218,7 +218,7 @@ void append_first_half(JsonText& json, const Job& job, const NodesByName& nodes,
   append_states(json, job);
   json.set_number("last_sched_evaluation", job.last_sched_eval());
   json.text("licenses", job.licenses());
-  json.text("licenses_allocated", job.licenses());
+  json.text("licenses_allocated", job.licenses_taken());
   json.begin_array("mail_type");
   for (const std::string_view type : text::split(job.mail_type(), ',')) {
     if (!type.empty()) json.item(type);

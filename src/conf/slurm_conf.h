@@ -32,6 +32,7 @@ struct NodeLine {
   Maybe<std::vector<text::TresItem>> gres;
   Maybe<std::vector<std::string>> features;
   Maybe<std::uint32_t> weight, core_spec_count;
+  Maybe<std::uint32_t> restricted_cores_per_gpu;
   Maybe<std::uint32_t> suspend_seconds;  // kNeverSuspend = never
   Maybe<Bits> cpu_spec_list;
   Maybe<std::string> state;  // upper case: UNKNOWN, CLOUD, DOWN, DRAIN, FAIL, FAILING, FUTURE
@@ -69,7 +70,8 @@ struct PartitionLine {
   Maybe<bool> is_default;
   Maybe<std::string> state;  // UP, DOWN, DRAIN, INACTIVE
   Maybe<text::TimeLimit> max_time, default_time;
-  Maybe<std::uint32_t> min_nodes, max_nodes, max_cpus_per_node;  // unset = unlimited
+  Maybe<std::uint32_t> min_nodes, max_nodes;  // unset = unlimited
+  Maybe<std::uint32_t> max_cpus_per_node, max_cpus_per_socket;
   JobLimits limits;
   Maybe<std::string> over_subscribe;  // NO, YES, FORCE, EXCLUSIVE
   Maybe<std::string> exclusive;       // NO, NODE, USER, TOPO

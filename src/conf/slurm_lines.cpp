@@ -69,7 +69,7 @@ bool node_count_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
     std::uint32_t min;
     std::uint32_t max;
   };
-  static constexpr std::array<Row, 9> kRows = {{
+  static constexpr std::array<Row, 10> kRows = {{
       {"CPUs", &NodeLine::cpus, 1, kMaxCpus},
       {"Procs", &NodeLine::cpus, 1, kMaxCpus},
       {"Boards", &NodeLine::boards, 1, 64},
@@ -79,6 +79,7 @@ bool node_count_pair(const Pair& pair, NodeLine& line, Complaints& complaints) {
       {"ThreadsPerCore", &NodeLine::threads_per_core, 1, 64},
       {"Weight", &NodeLine::weight, 0, UINT32_MAX - 2},
       {"CoreSpecCount", &NodeLine::core_spec_count, 0, kMaxCpus},
+      {"RestrictedCoresPerGPU", &NodeLine::restricted_cores_per_gpu, 0, kMaxCpus},
   }};
   for (const Row& row : kRows) {
     if (!is(pair, row.key)) continue;
@@ -286,8 +287,10 @@ void apply_partition_pair(const Pair& pair, PartitionLine& line, Complaints& com
     }
   }
   if (is(pair, "MinNodes")) put(line.min_nodes, number(pair, 0, kLargest, complaints));
-  if (is(pair, "MaxNodes") || is(pair, "MaxCPUsPerNode")) {
-    Maybe<std::uint32_t>& field = is(pair, "MaxNodes") ? line.max_nodes : line.max_cpus_per_node;
+  if (is(pair, "MaxNodes") || is(pair, "MaxCPUsPerNode") || is(pair, "MaxCPUsPerSocket")) {
+    Maybe<std::uint32_t>& field = is(pair, "MaxNodes")         ? line.max_nodes
+                                  : is(pair, "MaxCPUsPerNode") ? line.max_cpus_per_node
+                                                               : line.max_cpus_per_socket;
     if (no_limit(pair)) {
       field.reset();
     } else {

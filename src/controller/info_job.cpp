@@ -65,6 +65,7 @@ void put_who(wire::JobInfo& out, const InfoSite& site, const job::Job& job) {
   out.set_wckey(job.what->wckey);
   out.set_reservation(job.what->reservation);
   out.set_licenses(job.what->licenses);
+  if (job.running) out.set_licenses_taken(job.licenses_taken);
   out.set_comment(job.comment);
   out.set_admin_comment(job.admin_comment);
   out.set_extra(job.what->extra);

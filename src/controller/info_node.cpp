@@ -122,6 +122,7 @@ void put_limits(wire::PartitionInfo& out, const cluster::Partition& partition,
   out.set_min_nodes(partition.min_nodes);
   if (partition.max_nodes) out.set_max_nodes(*partition.max_nodes);
   if (partition.max_cpus_per_node) out.set_max_cpus_per_node(*partition.max_cpus_per_node);
+  if (partition.max_cpus_per_socket) out.set_max_cpus_per_socket(*partition.max_cpus_per_socket);
   if (const auto mb = either(partition.def_mem_per_cpu_mb, settings.def_mem_per_cpu_mb)) {
     out.set_def_mem_per_cpu_mb(*mb);
   }
@@ -161,6 +162,8 @@ wire::NodeInfo node_info(const InfoSite& site, const job::State& state, cluster:
   const auto reserved = static_cast<std::uint32_t>(node.reserved_cores.count());
   out.set_reserved_cores(reserved);
   out.set_reserved_memory_mb(node.reserved_memory_mb);
+  out.set_restricted_cores_per_gpu(node.restricted_cores_per_gpu);
+  if (node.gpu_cores.any()) out.set_gpu_cores(node.gpu_cores.ranges());
   out.set_cpus_effective(node.cpus() - reserved * node.threads_per_core);
   out.set_cpus_allocated(static_cast<std::uint32_t>(usage.cores.count()) * node.threads_per_core);
   out.set_load(known.load);

@@ -38,6 +38,11 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   running.ready = !job.flags.configuring;
   running.not_gone = {record.waiting_nodes().begin(), record.waiting_nodes().end()};
   m.usage->take(job.allocation);
+  // Of a job of an older controller.
+  const auto choices = license_choices(job.what->licenses);
+  if (job.licenses_taken.empty() && !choices.empty()) {
+    job.licenses_taken = license_text(choices.front());
+  }
   m.count_licenses(job, true);
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     m.nodes[share.node].jobs.insert(job.id);

@@ -312,8 +312,8 @@ bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable
   return true;
 }
 
-bool State::Memory::licenses_free(const Job& job) const {
-  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+bool State::Memory::licenses_free(const LicenseCounts& counts) const {
+  for (const auto& [name, count] : counts) {
     const auto total = policy.licenses.find(name);
     const auto used = licenses_used.find(name);
     const std::uint64_t taken = used == licenses_used.end() ? 0 : used->second;
@@ -322,8 +322,25 @@ bool State::Memory::licenses_free(const Job& job) const {
   return true;
 }
 
+bool State::Memory::licenses_free(const Job& job) const {
+  const auto choices = license_choices(job.what->licenses);
+  return choices.empty() || std::ranges::any_of(choices, [&](const LicenseCounts& counts) {
+           return licenses_free(counts);
+         });
+}
+
+void State::Memory::take_licenses(Job& job) {
+  job.licenses_taken.clear();
+  for (const LicenseCounts& counts : license_choices(job.what->licenses)) {
+    if (!licenses_free(counts)) continue;
+    job.licenses_taken = license_text(counts);
+    break;
+  }
+  count_licenses(job, true);
+}
+
 void State::Memory::count_licenses(const Job& job, bool take) {
-  for (const auto& [name, count] : license_counts(job.what->licenses)) {
+  for (const auto& [name, count] : license_counts(job.licenses_taken)) {
     std::uint64_t& used = licenses_used[name];
     used = take ? used + count : used - std::min(used, count);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "job/dependency.h"
+#include "job/licenses.h"
 #include "job/priority.h"
 #include "job/state.h"
 #include "job/when.h"
@@ -111,8 +112,11 @@ struct State::Memory {
   void expect(cluster::NodeIndex index, Time since);
   void rebuild_usage();
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
+  /// Takes the first of its choices that is free; or gives back what it has.
+  void take_licenses(Job& job);
   void count_licenses(const Job& job, bool take);
   [[nodiscard]] bool licenses_free(const Job& job) const;
+  [[nodiscard]] bool licenses_free(const LicenseCounts& counts) const;
   [[nodiscard]] std::vector<JobId> records_of(JobId id) const;
   [[nodiscard]] std::vector<Job*> components_of(const Job& job);
 
@@ -204,7 +208,5 @@ request::Surroundings surroundings_of(const wire::Asked& asked, const State::Mem
 Result<Job*> own_job(Job* job, const Caller& caller);
 /// "NonZeroExitCode", "RaisedSignal:9(Killed)" or "None" for a wait(2) status.
 std::string exit_reason(std::int32_t status);
-/// "gpu:2,foo" → counts by name.
-std::map<std::string, std::uint64_t> license_counts(std::string_view text);
 
 }  // namespace berth::job

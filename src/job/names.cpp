@@ -115,17 +115,4 @@ std::string exit_reason(std::int32_t status) {
   return status == 0 ? "None" : "NonZeroExitCode";
 }
 
-std::map<std::string, std::uint64_t> license_counts(std::string_view text) {
-  std::map<std::string, std::uint64_t> out;
-  for (std::string_view item : text::split(text, ',')) {
-    item = text::trim(item);
-    if (item.empty()) continue;
-    const auto colon = item.find_first_of(":=");
-    const auto count = colon == item.npos ? std::optional<std::uint64_t>(1)
-                                          : text::parse_number(item.substr(colon + 1));
-    out[std::string(item.substr(0, colon))] += count.value_or(1);
-  }
-  return out;
-}
-
 }  // namespace berth::job

@@ -41,7 +41,8 @@ double asked_of(std::string_view tres, const AskedSize& size, const Submission& 
   if (tres == "mem") return static_cast<double>(size.memory_mb);
   if (tres == "node") return size.nodes;
   if (tres.starts_with("license/")) {
-    return static_cast<double>(licenses_in(license_counts(what.licenses), tres));
+    const auto choices = license_choices(what.licenses);
+    return choices.empty() ? 0 : static_cast<double>(licenses_in(choices.front(), tres));
   }
   if (!is_gres(tres)) return 0;
   const auto [name, type] = gres_name(tres);

@@ -95,6 +95,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_accrued(job.accrued);
   out.set_switch_wait_since(job.switch_wait_since);
   job.waits.store(out);
+  out.set_licenses_taken(job.licenses_taken);
   return out;
 }
 
@@ -162,6 +163,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.accrued = record.accrued();
   job.switch_wait_since = record.switch_wait_since();
   job.waits = WaitLog::from(record);
+  job.licenses_taken = record.licenses_taken();
   return job;
 }
 

@@ -34,7 +34,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   m.leave_queue(job.id);
   m.drop_dependency(job.id);
   m.usage->take(plan.allocation);
-  m.count_licenses(job, true);
+  m.take_licenses(job);
   job.running = std::make_unique<Running>(facts_of(job, plan));
   m.holding.insert(job.id);
   job.allocation = plan.allocation;

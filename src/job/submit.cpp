@@ -276,13 +276,14 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   for (const auto& part : *parts) {
     if (auto error = barred(m, *part, caller)) return pass(std::move(*error));
     if (auto error = in_vain(*part, now)) return pass(std::move(*error));
-    for (const auto& [name, count] : license_counts(part->licenses)) {
-      const auto total = m.policy.licenses.find(name);
-      if (total == m.policy.licenses.end() || count > total->second) {
+    for (const LicenseCounts& counts : license_choices(part->licenses)) {
+      for (const auto& [name, count] : counts) {
+        const auto total = m.policy.licenses.find(name);
+        if (total != m.policy.licenses.end() && count <= total->second) continue;
         return pass(
             refusal(command, Code::bad_value, "Invalid license specification",
-                    fmt::format("Licenses= in slurm.conf has {} of {}",
-                                total == m.policy.licenses.end() ? 0 : total->second, name)));
+                    fmt::format("{} of {} asked, Licenses= in slurm.conf has {}", count, name,
+                                total == m.policy.licenses.end() ? 0 : total->second)));
       }
     }
   }

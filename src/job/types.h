@@ -231,7 +231,8 @@ struct Job {
   std::int32_t derived_exit_status = 0;
   std::unique_ptr<ArrayFacts> array;
   std::unique_ptr<HetFacts> het;
-  std::string partition;  // the one it runs in, or the one(s) asked for while pending
+  std::string licenses_taken;  // "a:2,b:1": what it holds
+  std::string partition;       // the one it runs in, or the one(s) asked for while pending
   bool time_limit_decided = false;
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
   std::uint32_t next_step = 0;

@@ -204,6 +204,10 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   ask.multiple_sharing = settings.multiple_sharing_gres;
   ask.least_loaded_shares = settings.least_loaded_shares;
   ask.max_cpus_per_node = partition.max_cpus_per_node;
+  ask.max_cpus_per_socket = partition.max_cpus_per_socket;
+  ask.gpu_job = ask.exclusive || std::ranges::any_of(ask.devices, [](const DeviceAsk& want) {
+                  return want.is_gpu() || want.shares_gpu();
+                });
   ask.tmp_mb = request.tmp_mb.value_or(0);
   if (request.distribution) {
     ask.block_cores = request.distribution->sockets == request::CoreDist::block ||

@@ -45,9 +45,10 @@ struct Ask {
   bool nodes_range = false;  // desired is a wish: the minimum makes a run sufficient
   std::vector<std::uint32_t> sizes;
 
-  std::uint64_t total_cpus = 1;                    // P
-  std::uint32_t min_cpus_per_node = 1;             // p
-  std::optional<std::uint32_t> max_cpus_per_node;  // a limit of the partition
+  std::uint64_t total_cpus = 1;                      // P
+  std::uint32_t min_cpus_per_node = 1;               // p
+  std::optional<std::uint32_t> max_cpus_per_node;    // a limit of the partition
+  std::optional<std::uint32_t> max_cpus_per_socket;  // likewise
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<request::Memory> memory;  // unset = all memory of the nodes
   bool memory_counts = true;
@@ -74,6 +75,16 @@ struct Ask {
   std::map<std::string, std::uint32_t> arbitrary;  // -m arbitrary: tasks of each listed node
 
   [[nodiscard]] bool wants_gpu() const;
+  /// It has GPUs, or shares of them, and so the cores that are kept for such jobs. Whole nodes come
+  /// with all they have.
+  bool gpu_job = false;
+  /// Cores of the node it may not have, whatever is free.
+  [[nodiscard]] bool withholds(const cluster::Node& node) const {
+    return node.reserved_cores.any() || (!gpu_job && node.gpu_cores.any());
+  }
+  [[nodiscard]] Bits withheld(const cluster::Node& node) const {
+    return gpu_job ? node.reserved_cores : node.reserved_cores | node.gpu_cores;
+  }
   /// CPUs usable per core on a node.
   [[nodiscard]] std::uint32_t usable_threads(const cluster::Node& node) const;
   /// CPUs of a core that are charged for: --threads-per-core lowers them, --ntasks-per-core does

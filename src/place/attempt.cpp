@@ -110,8 +110,9 @@ cluster::NodeShare base_share(const Trial& t, const UsageView& usage, const Take
     share.cores = Bits::first_n(node.cores()) - node.reserved_cores;
   } else {
     const std::uint32_t cores = t.ask.cores_for(node, here.tasks, here.cpus);
-    share.cores = choose_cores(node, t.ask, offered_cores(node, usage.at(taken.node), taken.offer),
-                               cores, here.tasks);
+    share.cores =
+        choose_cores(node, t.ask, offered_cores(t.ask, node, usage.at(taken.node), taken.offer),
+                     cores, here.tasks);
   }
   const auto count = static_cast<std::uint32_t>(share.cores.count());
   share.cpus = count * node.threads_per_core;

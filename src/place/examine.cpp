@@ -32,6 +32,7 @@ class NodeExam {
     offer_.free_units.assign(ask_.devices.size());
     if (!open_for_job()) return std::move(offer_);
     count_free_cores();
+    if (ask_.max_cpus_per_socket) cap_to_socket_limit();
     if (!whole_node_is_free()) return std::move(offer_);
     if (!enough_sockets() || !memory_fits() || !offer_cpus()) return std::move(offer_);
     note_devices();
@@ -62,15 +63,21 @@ class NodeExam {
 
   void count_free_cores() {
     per_socket_.assign(node_.sockets);
-    const bool reserved = node_.reserved_cores.any();
+    const bool withholds = ask_.withholds(node_);
+    const Bits withheld = withholds ? ask_.withheld(node_) : Bits();
     for (std::uint32_t s = 0; s < node_.sockets; ++s) {
       const std::size_t first = std::size_t{s} * node_.cores_per_socket;
       const std::size_t last = first + node_.cores_per_socket - 1;
-      const std::size_t taken = reserved
-                                    ? (usage_.cores | node_.reserved_cores).count_in(first, last)
-                                    : usage_.cores.count_in(first, last);
+      const std::size_t taken = withholds ? (usage_.cores | withheld).count_in(first, last)
+                                          : usage_.cores.count_in(first, last);
       per_socket_[s] = node_.cores_per_socket - static_cast<std::uint32_t>(taken);
     }
+  }
+
+  /// MaxCPUsPerSocket: what jobs of the partition may have of a socket.
+  void cap_to_socket_limit() {
+    const std::uint32_t most = *ask_.max_cpus_per_socket / node_.threads_per_core;
+    for (std::uint32_t& cores : per_socket_) cores = std::min(cores, most);
   }
 
   bool whole_node_is_free() {
@@ -475,12 +482,13 @@ std::uint64_t free_units(const Node& node, const NodeUsage& usage, const Gres& g
   return gres.devices[device].units - usage.gres[position][device];
 }
 
-Bits offered_cores(const Node& node, const NodeUsage& usage, const Offer& offer) {
+Bits offered_cores(const Ask& ask, const Node& node, const NodeUsage& usage, const Offer& offer) {
   Bits cores;
+  const Bits withheld = ask.withheld(node);
   for (std::uint32_t s = 0; s < node.sockets; ++s) {
     std::size_t core = std::size_t{s} * node.cores_per_socket;
     for (std::uint32_t left = offer.kept[s]; left > 0; ++core) {
-      if (usage.cores.test(core) || node.reserved_cores.test(core)) continue;
+      if (usage.cores.test(core) || withheld.test(core)) continue;
       cores.set(core);
       --left;
     }

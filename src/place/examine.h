@@ -94,7 +94,8 @@ class Examination {
 };
 
 /// The cores an offer leaves on its node.
-Bits offered_cores(const cluster::Node& node, const cluster::NodeUsage& usage, const Offer& offer);
+Bits offered_cores(const Ask& ask, const cluster::Node& node, const cluster::NodeUsage& usage,
+                   const Offer& offer);
 
 /// Free units of one device: 0 where its GPU is taken in the other way (whole against shared).
 std::uint64_t free_units(const cluster::Node& node, const cluster::NodeUsage& usage,

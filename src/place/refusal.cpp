@@ -63,7 +63,29 @@ std::string asked_count(std::uint64_t asked) {
   return asked >= request::kMostDevices ? "more than there can be" : std::to_string(asked);
 }
 
+/// What is there and may not be had, with the limit that says so.
+std::string limit_words(const Ask& ask, const Node& node, Cause cause) {
+  if (cause == Cause::memory && ask.max_memory_per_node &&
+      *ask.max_memory_per_node < node.usable_memory_mb()) {
+    return fmt::format(" (MaxMemPerNode={})", *ask.max_memory_per_node);
+  }
+  if (cause != Cause::cpus && cause != Cause::tasks) return {};
+  if (!ask.gpu_job && node.gpu_cores.any()) {
+    return fmt::format(" ({} of {} cores are kept for GPU jobs)", node.gpu_cores.count(),
+                       node.cores());
+  }
+  if (ask.max_cpus_per_node && *ask.max_cpus_per_node < node.cpus()) {
+    return fmt::format(" (MaxCPUsPerNode={})", *ask.max_cpus_per_node);
+  }
+  if (ask.max_cpus_per_socket &&
+      *ask.max_cpus_per_socket < node.cores_per_socket * node.threads_per_core) {
+    return fmt::format(" (MaxCPUsPerSocket={})", *ask.max_cpus_per_socket);
+  }
+  return {};
+}
+
 std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
+  const std::string limit = limit_words(ask, node, offer.cause);
   switch (offer.cause) {
     case Cause::devices: {
       const DeviceAsk& want = ask.devices[offer.device];
@@ -74,12 +96,12 @@ std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
       return fmt::format("closest: {} has {} CPUs near the GPUs, asked {}", node.name, offer.have,
                          offer.asked);
     case Cause::memory:
-      return fmt::format("closest: {} has {} of memory, asked {}", node.name,
-                         text::format_mb(offer.have), text::format_mb(offer.asked));
+      return fmt::format("closest: {} has {} of memory, asked {}{}", node.name,
+                         text::format_mb(offer.have), text::format_mb(offer.asked), limit);
     case Cause::cpus:
     case Cause::tasks:
-      return fmt::format("closest: {} has {} CPUs for it, asked {}", node.name, offer.have,
-                         offer.asked);
+      return fmt::format("closest: {} has {} CPUs for it, asked {}{}", node.name, offer.have,
+                         offer.asked, limit);
     case Cause::sockets:
       return fmt::format("closest: {} has {} usable sockets, asked {}", node.name, offer.have,
                          offer.asked);

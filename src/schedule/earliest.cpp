@@ -58,8 +58,35 @@ bool Earliest::room_now(const Prepared& job, Work& work) const {
   return false;
 }
 
+Time Earliest::wake_of(std::span<const NodeIndex> nodes) const {
+  if (state_->wake_seconds() == 0) return 0;
+  Time most = 0;
+  for (const NodeIndex node : nodes) {
+    most = std::max<Time>(most, state_->cluster().nodes[node].wake_seconds);
+  }
+  return most;
+}
+
+Time Earliest::wake_of(const cluster::Allocation& allocation) const {
+  std::vector<NodeIndex> nodes;
+  for (const cluster::NodeShare& share : allocation.nodes) nodes.push_back(share.node);
+  return wake_of(nodes);
+}
+
 std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& work,
                                      bool few_switches) {
+  const Time wake = state_->wake_seconds();
+  if (wake == 0) return look_now(job, seconds, false, work, few_switches);
+  // Who has to switch nodes on holds all of its own longer, and may not be in anybody's way then.
+  if (auto plan = look_now(job, seconds + wake, false, work, few_switches)) return plan;
+  const bool in_the_way = plans_in_the_way_;
+  auto plan = look_now(job, seconds, true, work, few_switches);
+  plans_in_the_way_ = plans_in_the_way_ || in_the_way;
+  return plan;
+}
+
+std::optional<JobPlan> Earliest::look_now(const Prepared& job, Time seconds, bool only_awake,
+                                          Work& work, bool few_switches) {
   const Span span{now_, now_ + seconds};
   const cluster::RoomTree& rooms = state_->usage().rooms();
   std::vector<NodeIndex> nodes;
@@ -80,6 +107,7 @@ std::optional<JobPlan> Earliest::now(const Prepared& job, Time seconds, Work& wo
     ++work.looked_at;
     const auto node = static_cast<NodeIndex>(at);
     if (!job.may_use(node)) continue;
+    if (only_awake && state_->cluster().nodes[node].wake_seconds > 0) continue;
     if (calendar_->planned_on(node, span)) {
       plans_in_the_way_ = true;
       cluster::NodeUsage usage = calendar_->usage_over(node, span);

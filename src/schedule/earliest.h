@@ -31,8 +31,11 @@ class Earliest {
   /// The same on these nodes (ascending) alone.
   std::optional<place::JobPlan> now_on(std::span<const NodeIndex> nodes, const place::Prepared& job,
                                        Time seconds, Work& work, bool few_switches = false) {
-    return place_at(job, {now_, now_ + seconds}, nodes, work, few_switches);
+    return place_at(job, {now_, now_ + seconds + wake_of(nodes)}, nodes, work, few_switches);
   }
+  /// How long a job on these nodes waits until all of them are switched on; 0 = they are up.
+  [[nodiscard]] Time wake_of(std::span<const NodeIndex> nodes) const;
+  [[nodiscard]] Time wake_of(const cluster::Allocation& allocation) const;
   /// After now(): plans of others kept it from some node.
   [[nodiscard]] bool plans_in_the_way() const { return plans_in_the_way_; }
   /// The first start after now, and not before `not_before`; nullopt: not within reach (nodes are
@@ -45,6 +48,8 @@ class Earliest {
   void started(const cluster::Allocation& allocation);
 
  private:
+  std::optional<place::JobPlan> look_now(const place::Prepared& job, Time seconds, bool only_awake,
+                                         Work& work, bool few_switches);
   std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
                                          std::span<const NodeIndex> nodes, Work& work,
                                          bool few_switches);

@@ -24,7 +24,8 @@ Pass::Pass(State& state, Knowledge& knowledge, Kind kind, Time now, const Option
       now_(now),
       options_(options),
       each_one_(state.queue().size() <= options.each_one),
-      earliest_(state, knowledge.calendar, now) {
+      earliest_(state, knowledge.calendar, now),
+      licenses_(state, knowledge.calendar, now) {
   knowledge.calendar.begin(now);
   // On a large cluster only the first that waits gets a plan in between.
   const bool many = kind == Kind::plan || small(state, options);
@@ -130,7 +131,12 @@ Pass::Outcome Pass::consider(const Job& job, const GroupKey& group) {
   while (at != nullptr && at->pending()) {
     ++figures_.examined;
     std::string reason;
-    if (!state_->eligible(*at, now_, reason)) {
+    const bool may = state_->eligible(*at, now_, reason);
+    if (may ? !licensed(*at) : reason == "Licenses") {
+      wait_for_licenses(*at);
+      return Outcome::passed_over;
+    }
+    if (!may) {
       if (!reason.empty()) state_->set_reason(id, reason, {}, now_);
       give_up(id);
       return Outcome::passed_over;
@@ -250,6 +256,7 @@ bool Pass::start(const Job& job, std::vector<JobPlan> plans) {
   give_up(job.id);
   if (!state_->start(job.id, plans, somebody_waits_, now_)) return false;
   for (const JobPlan& plan : plans) {
+    licenses_.started();
     known_->calendar.started(plan.allocation);
     earliest_.started(plan.allocation);
   }

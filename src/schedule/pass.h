@@ -10,6 +10,7 @@
 #include "schedule/calendar.h"
 #include "schedule/earliest.h"
 #include "schedule/groups.h"
+#include "schedule/license_book.h"
 #include "schedule/schedule.h"
 #include "schedule/shapes.h"
 
@@ -77,9 +78,11 @@ class Pass {
   std::string short_of_switches(const job::Job& job, const place::Prepared& prepared);
   /// The first start, on few switches or, once its patience is over, on any.
   std::optional<Earliest::Found> first_start(const job::Job& job, const place::Prepared& prepared,
-                                             Time not_before);
+                                             Time not_before, Time seconds);
   std::optional<place::JobPlan> shortened(const job::Job& job, const place::Prepared& prepared);
   bool start(const job::Job& job, std::vector<place::JobPlan> plans);
+  /// Its licences are free now, for all its time.
+  bool licensed(const job::Job& job);
   /// It could not start before, and no node that has grown since could help it.
   bool still_waits(const job::Job& job, const GroupKey& group, const place::Prepared& prepared,
                    Known& known);
@@ -89,6 +92,9 @@ class Pass {
   void tell(const job::Job& job, const Known& known);
   void plan(const job::Job& job, const GroupKey& group, Known& known);
   void plan_het(const job::Job& job);
+  /// What it asks for is somebody else's until later: it gets a place from then on, and is in
+  /// nobody's way before.
+  void wait_for_licenses(const job::Job& job);
   /// True when its plan of before was as good as any: it is in force again.
   bool keep_old(const job::Job& job, Time unless_before);
   void keep(const job::Job& job, Time start, Time seconds, const place::JobPlan& plan);
@@ -107,6 +113,7 @@ class Pass {
   Options options_;
   bool each_one_;  // few enough to look at each job, not only at the first of a group
   Earliest earliest_;
+  LicenseBook licenses_;
   Figures figures_;
   Work work_;
   std::size_t placed_told_ = 0;

@@ -23,8 +23,12 @@ bool Pass::may_plan(const Job& job) const {
 void Pass::plan(const Job& job, const GroupKey& group, Known& known) {
   if (known.planless || !may_plan(job)) return;
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
-  const Time seconds = seconds_of(job, prepared);
-  auto found = first_start(job, prepared, groups_[group].not_before);
+  Time seconds = seconds_of(job, prepared);
+  auto found = first_start(job, prepared, groups_[group].not_before, seconds);
+  if (const Time wake = found ? earliest_.wake_of(found->plan.allocation) : 0; wake > 0) {
+    seconds += wake;
+    found = first_start(job, prepared, groups_[group].not_before, seconds);
+  }
   known_->planned_waits[job.id] = known;
   if (keep_old(job, found ? found->start : now_ + 2 * kYear)) return;
   if (!found) {
@@ -46,7 +50,8 @@ bool Pass::keep_old(const Job& job, Time unless_before) {
   // The time limit may be another since.
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Span& span = first->second.span;
-  if (!job.het && span.until - span.from != seconds_of(job, prepared)) return false;
+  const Time wake = earliest_.wake_of(first->second.allocation);
+  if (!job.het && span.until - span.from != seconds_of(job, prepared) + wake) return false;
   for (auto at = first; at != last; ++at) {
     if (at->second.span.from <= now_ || !known_->calendar.is_free(at->second)) {
       known_->calendar.remove(job.id);
@@ -109,6 +114,34 @@ void Pass::plan_het(const Job& job) {
     return;
   }
   known_->calendar.remove(job.id);
+}
+
+bool Pass::licensed(const Job& job) {
+  if (job.what->licenses.empty()) return true;
+  const Time seconds = seconds_of(job, known_->shapes.of(*state_, job).prepared);
+  return licenses_.free_from(job, now_, seconds) == now_;
+}
+
+void Pass::wait_for_licenses(const Job& job) {
+  constexpr int kMostMoments = 16;
+  state_->set_reason(job.id, "Licenses", licenses_.lack(job), now_);
+  if (kind_ != Kind::plan && known_->calendar.has(job.id)) return;
+  give_up(job.id);
+  const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
+  const Time seconds = seconds_of(job, prepared);
+  Time moment = now_ + 1;
+  for (int i = 0; i < kMostMoments && prepared.runnable() && !job.het && may_plan(job); ++i) {
+    const Time free = licenses_.free_from(job, moment, seconds);
+    auto found = free == 0 ? std::nullopt : earliest_.later(prepared, seconds, free, work_);
+    if (!found) break;
+    moment = found->start;
+    if (licenses_.free_from(job, moment, seconds) != moment) continue;
+    --plans_left_;
+    keep(job, moment, seconds, found->plan);
+    show(job);
+    return;
+  }
+  state_->set_planned(job.id, 0, {});
 }
 
 }  // namespace berth::schedule

@@ -27,8 +27,7 @@ std::string Pass::short_of_switches(const Job& job, const place::Prepared& prepa
 }
 
 std::optional<Earliest::Found> Pass::first_start(const Job& job, const place::Prepared& prepared,
-                                                 Time not_before) {
-  const Time seconds = seconds_of(job, prepared);
+                                                 Time not_before, Time seconds) {
   if (!wants_few_switches(job)) return earliest_.later(prepared, seconds, not_before, work_);
   auto few = earliest_.later(prepared, seconds, not_before, work_, true);
   // Its patience counts from when it could start on more.

@@ -184,6 +184,10 @@ class Builder {
       cluster::Node node = shape;
       node.name = name;
       node.gres = devices.gres;
+      if (line.restricted_cores_per_gpu) {
+        node.restricted_cores_per_gpu = line.restricted_cores_per_gpu->value;
+        node.gpu_cores = gpu_cores(node, node.restricted_cores_per_gpu);
+      }
       if (devices.unknown != Unknown::nothing) {
         unknown_[{devices.unknown, devices.autodetect}].push_back(name);
       }

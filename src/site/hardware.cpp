@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace berth::site {
 namespace {
@@ -81,6 +82,38 @@ Bits specialized_cores(const cluster::Node& node, std::uint32_t count) {
     for (std::uint32_t socket = node.sockets; socket-- > 0 && count > 0; --count) {
       out.set(std::size_t{socket} * node.cores_per_socket + layer);
     }
+  }
+  return out;
+}
+
+Bits gpu_cores(const cluster::Node& node, std::uint32_t per_gpu) {
+  Bits out;
+  const cluster::Gres* gpus = node.find_gres("gpu");
+  if (gpus == nullptr || per_gpu == 0) return out;
+  const auto take_from = [&](const std::vector<std::uint32_t>& sockets) {
+    // A core of the socket that has given fewest, so that GPUs of no socket spread.
+    std::optional<std::size_t> best;
+    std::size_t least = 0;
+    for (const std::uint32_t s : sockets) {
+      const std::size_t first = std::size_t{s} * node.cores_per_socket;
+      const std::size_t given = out.count_in(first, first + node.cores_per_socket - 1);
+      if (best && given >= least) continue;
+      for (std::size_t core = first; core < first + node.cores_per_socket; ++core) {
+        if (out.test(core) || node.reserved_cores.test(core)) continue;
+        best = core;
+        least = given;
+        break;
+      }
+    }
+    if (best) out.set(*best);
+  };
+  for (const cluster::Device& device : gpus->devices) {
+    std::vector<std::uint32_t> sockets;
+    for (std::uint32_t s = 0; s < node.sockets; ++s) {
+      if (device.near(s)) sockets.push_back(s);
+    }
+    const std::uint64_t cores = std::min<std::uint64_t>(device.units * per_gpu, node.cores());
+    for (std::uint64_t i = 0; i < cores; ++i) take_from(sockets);
   }
   return out;
 }

@@ -14,4 +14,8 @@ cluster::Node node_hardware(const conf::NodeLine& line, conf::Complaints& compla
 /// each socket in turn.
 Bits specialized_cores(const cluster::Node& node, std::uint32_t count);
 
+/// RestrictedCoresPerGPU: for each GPU in turn so many of the lowest cores of its sockets that are
+/// left; fewer where there are no more.
+Bits gpu_cores(const cluster::Node& node, std::uint32_t per_gpu);
+
 }  // namespace berth::site

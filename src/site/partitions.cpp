@@ -151,6 +151,7 @@ cluster::Partition partition_of(const conf::PartitionLine& line, bool least_load
   out.min_nodes = line.min_nodes ? line.min_nodes->value : 0;
   out.max_nodes = value_of(line.max_nodes);
   out.max_cpus_per_node = value_of(line.max_cpus_per_node);
+  out.max_cpus_per_socket = value_of(line.max_cpus_per_socket);
   out.def_mem_per_cpu_mb = value_of(line.limits.def_mem_per_cpu_mb);
   out.def_mem_per_node_mb = value_of(line.limits.def_mem_per_node_mb);
   out.def_mem_per_gpu_mb = value_of(line.limits.def_mem_per_gpu_mb);
