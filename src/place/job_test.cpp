@@ -212,7 +212,7 @@ TEST_F(JobPlacement, PartitionLimitsBoundTheNodes) {
   cluster_.partitions[1].min_nodes = 2;
   check({{"-p ml -n4", "gpu1 0-1,8 | gpu2 0"}, {"-p ml -n1", "pending: PartitionNodeLimit"}});
   cluster_.partitions[1].max_mem_per_node_mb = 1000;
-  check({{"-p ml -N2 --mem=2000", "never: Memory specification can not be satisfied"}});
+  check({{"-p ml -N2 --mem=2000", "pending: MaxMemPerLimit"}});
   cluster_.partitions[1].state = cluster::PartitionState::drain;
   check({{"-p ml -N2",
           "never: Unable to allocate resources: Required partition not available (inactive or "

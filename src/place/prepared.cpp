@@ -31,6 +31,11 @@ std::string partition_hold(const Trial& t, std::optional<std::uint32_t> time_lim
   if (t.partition.max_nodes && t.ask.min_nodes > *t.partition.max_nodes)
     return "PartitionNodeLimit";
   if (t.ask.max_nodes && *t.ask.max_nodes < t.partition.min_nodes) return "PartitionNodeLimit";
+  if (t.ask.memory_counts && t.ask.memory && t.ask.max_memory_per_node &&
+      t.ask.memory->per == request::MemoryPer::node &&
+      t.ask.memory->mb > *t.ask.max_memory_per_node) {
+    return "MaxMemPerLimit";
+  }
   if (t.partition.state == cluster::PartitionState::down) return "PartitionDown";
   if (t.partition.max_time_minutes &&
       (!time_limit || *time_limit > *t.partition.max_time_minutes)) {
@@ -245,13 +250,14 @@ JobPlan Prepared::plan_in(const Part& part, const Usage& usage, Detail detail) c
     return plan;
   }
   if (!hold.empty() && cluster.settings.enforce_part_limits != cluster::EnforcePartLimits::no) {
-    const Code code =
-        hold == "PartitionTimeLimit" ? Code::invalid_time_limit : Code::partition_config;
+    const Code code = hold == "PartitionTimeLimit" ? Code::invalid_time_limit
+                      : hold == "MaxMemPerLimit"   ? Code::memory_unavailable
+                                                   : Code::partition_config;
     plan.error = allocation_error(
         request.command, code, hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes));
     return plan;
   }
-  if (hold == "PartitionConfig" || hold == "PartitionNodeLimit") {
+  if (hold == "PartitionConfig" || hold == "PartitionNodeLimit" || hold == "MaxMemPerLimit") {
     plan.verdict = Verdict::pending;
     plan.pending_reason = hold;
     plan.reasons.nearest_miss = hold_hint(cluster, partition, ask, hold, plan.time_limit_minutes);

@@ -400,6 +400,10 @@ std::string hold_hint(const Cluster& cluster, const Partition& partition, const 
                        text::format_minutes(time_limit),
                        text::format_minutes(partition.max_time_minutes), partition.name);
   }
+  if (reason == "MaxMemPerLimit") {
+    return fmt::format("{} of memory on a node asked, MaxMemPerNode={} in partition {}",
+                       text::format_mb(ask.memory->mb), *ask.max_memory_per_node, partition.name);
+  }
   if (reason == "PartitionDown") {
     return fmt::format("partition {} is down: jobs queue there but do not start", partition.name);
   }

@@ -133,6 +133,19 @@ TEST(FromConfig, WithholdsCoresAndMemory) {
   EXPECT_EQ(site->cluster.nodes[1].usable_memory_mb(), 800u);
 }
 
+TEST(FromConfig, KeepsCoresForGpuJobs) {
+  const std::string conf =
+      "NodeName=DEFAULT Sockets=2 CoresPerSocket=4 RealMemory=1000\n"
+      "NodeName=a Gres=gpu:2 RestrictedCoresPerGPU=1\n"
+      "NodeName=b Gres=gpu:2 RestrictedCoresPerGPU=3 CoreSpecCount=2\nNodeName=c "
+      "RestrictedCoresPerGPU=2\n";
+  const auto site = read_nodes(conf);
+  ASSERT_TRUE(site) << first_error(site);
+  EXPECT_EQ(site->cluster.nodes[0].gpu_cores.ranges(), "0,4");  // GPUs of no socket spread
+  EXPECT_EQ(site->cluster.nodes[1].gpu_cores.ranges(), "0-2,4-6");
+  EXPECT_TRUE(site->cluster.nodes[2].gpu_cores.empty());
+}
+
 TEST(FromConfig, KnowsUnusableNodes) {
   const auto site = read_nodes(
       "NodeName=a State=DOWN Reason=\"no fan\"\nNodeName=b State=FUTURE\nNodeName=c State=CLOUD\n"

@@ -1,0 +1,155 @@
+"""Limits of partitions: each is honoured and named, at submission (EnforcePartLimits=ALL) or while the job waits (NO).
+
+Defaults of partitions (DefCpuPerGPU and its like) and cores that are kept for GPU jobs are here too."""
+
+import dataclasses
+import pwd
+
+import pytest
+
+from cluster import Cluster, until
+
+pytestmark = pytest.mark.live
+
+USER = "nobody"
+
+CONF = """\
+ClusterName=limits
+SlurmctldHost=localhost
+GresTypes=gpu
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=10
+EnforcePartLimits={enforce}
+NodeName=n[1-3] Sockets=2 CoresPerSocket=4 RealMemory=4000 Gres=gpu:2
+NodeName=g1 Sockets=1 CoresPerSocket=4 RealMemory=4000 Gres=gpu:1 RestrictedCoresPerGPU=3
+PartitionName=all Nodes=n[1-3] Default=YES
+PartitionName=brief Nodes=n[1-3] MaxTime=10 DefaultTime=3
+PartitionName=narrow Nodes=n[1-3] MaxNodes=1
+PartitionName=wide Nodes=n[1-3] MinNodes=2
+PartitionName=lean Nodes=n[1-3] MaxMemPerNode=1000
+PartitionName=cpus Nodes=n[1-3] MaxCPUsPerNode=2
+PartitionName=sockets Nodes=n[1-3] MaxCPUsPerSocket=1
+PartitionName=percpu Nodes=n[1-3] MaxMemPerCPU=100
+PartitionName=pergpu Nodes=n[1-3] DefCpuPerGPU=2 DefMemPerGPU=500
+PartitionName=kept Nodes=g1
+PartitionName=rooted Nodes=n[1-3] RootOnly=YES
+PartitionName=grouped Nodes=n[1-3] AllowGroups=root
+PartitionName=accounts Nodes=n[1-3] AllowAccounts=physics
+PartitionName=noaccount Nodes=n[1-3] DenyAccounts=biology
+PartitionName=qos Nodes=n[1-3] AllowQos=high
+PartitionName=noqos Nodes=n[1-3] DenyQos=low
+"""
+
+
+@dataclasses.dataclass
+class Limit:
+    partition: str
+    words: tuple
+    reason: str  # of the job that waits under NO; "" = refused all the same
+    error: str  # Slurm's words when it is refused
+    named: str  # in berth's line at submission, and in scontrol explain job
+    user: str = ""
+
+
+LIMITS = [
+    Limit("brief", ("-t", "20"), "PartitionTimeLimit", "Requested time limit is invalid",
+          "is above the 00:10:00 of partition brief"),
+    Limit("narrow", ("-N2",), "PartitionNodeLimit", "Requested partition configuration not available now",
+          "2 nodes asked, partition narrow allows 1 a job"),
+    Limit("wide", ("-N1",), "PartitionNodeLimit", "Requested partition configuration not available now",
+          "at most 1 nodes asked, partition wide wants 2 or more"),
+    Limit("lean", ("--mem=2000",), "MaxMemPerLimit", "Memory required by task is not available",
+          "MaxMemPerNode=1000 in partition lean"),
+    Limit("all", ("-N4",), "PartitionNodeLimit", "Requested partition configuration not available now",
+          "4 nodes asked, partition all has 3"),
+    Limit("cpus", ("-N1", "-c4"), "", "Requested node configuration is not available", "(MaxCPUsPerNode=2)"),
+    Limit("sockets", ("-N1", "-c4"), "", "Requested node configuration is not available", "(MaxCPUsPerSocket=1)"),
+    Limit("kept", ("-c2",), "", "Requested node configuration is not available",
+          "(3 of 4 cores are kept for GPU jobs)"),
+    Limit("rooted", (), "", "Access/permission denied", "partition rooted is not open to you", USER),
+    Limit("grouped", (), "", "User's group not permitted to use this partition", "see AllowGroups", USER),
+    Limit("accounts", ("-A", "chemistry"), "", "Invalid account or account/partition combination specified",
+          'partition accounts is not open to account "chemistry"'),
+    Limit("noaccount", ("-A", "biology"), "", "Invalid account or account/partition combination specified",
+          'partition noaccount is not open to account "biology"'),
+    Limit("qos", ("--qos=low",), "", "Invalid qos specification", 'partition qos is not open to QOS "low"'),
+    Limit("noqos", ("--qos=low",), "", "Invalid qos specification", 'partition noqos is not open to QOS "low"'),
+]
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory):
+    started = {}
+    for enforce in ("NO", "ALL"):
+        folder = tmp_path_factory.mktemp(enforce)
+        (folder / "slurm.conf").write_text(CONF.format(enforce=enforce))
+        (folder / "gres.conf").write_text("NodeName=n[1-3] Name=gpu File=/dev/nvidia[0-1]\n"
+                                          "NodeName=g1 Name=gpu File=/dev/nvidia0\n")
+        started[enforce] = Cluster(emulate=folder).__enter__()
+    yield started
+    for c in started.values():
+        c.__exit__(None, None, None)
+
+
+def try_to_submit(c, limit):
+    return c.run("sbatch", "--parsable", "-p", limit.partition, *limit.words, "-o", "/dev/null", "--wrap", "true",
+                 rc=None, user=limit.user or None)
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.partition)
+def test_refused_with_the_limit_named(clusters, limit):
+    if limit.user:
+        pwd.getpwnam(limit.user)
+    done = try_to_submit(clusters["ALL"], limit)
+    assert done.returncode == 1, done.stdout
+    assert limit.error in done.stderr
+    assert limit.named in done.stderr
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.partition)
+def test_accepted_where_limits_are_not_enforced(clusters, limit):
+    c = clusters["NO"]
+    done = try_to_submit(c, limit)
+    if not limit.reason:
+        assert done.returncode == 1 and limit.error in done.stderr and limit.named in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    job = done.stdout.strip()
+    until(lambda: c.field(job, "Reason") == limit.reason, what=f"{limit.reason}; it is {c.field(job, 'Reason')}")
+    assert limit.named in c.out("scontrol", "explain", "job", job)
+    c.run("scancel", job)
+
+
+def test_a_lifted_limit_lets_the_job_start(clusters):
+    c = clusters["NO"]
+    job = c.submit("-p", "brief", "-t", "20", "-o", "/dev/null", "--wrap", "true")
+    until(lambda: c.field(job, "Reason") == "PartitionTimeLimit", what="PartitionTimeLimit")
+    c.run("scontrol", "update", "PartitionName=brief", "MaxTime=30")
+    assert c.wait_end(job) == "COMPLETED"
+    c.run("scontrol", "update", "PartitionName=brief", "MaxTime=10")
+
+
+@pytest.mark.parametrize("partition, words, key, value", [
+    ("percpu", ("-n1", "--mem-per-cpu=300"), "NumCPUs", "3"),
+    ("pergpu", ("-n1", "--gpus=2"), "NumCPUs", "4"),
+    ("pergpu", ("-n1", "--gpus=2"), "AllocTRES", "mem=1000M"),
+    ("brief", (), "TimeLimit", "00:03:00"),
+    ("wide", (), "NumNodes", "2"),
+    ("kept", ("-c4", "--gpus=1"), "NumCPUs", "4"),
+    ("kept", ("-c1",), "NumCPUs", "1"),
+    ("sockets", ("-N1", "-n1", "-c2"), "NumCPUs", "2"),
+    ("accounts", ("-A", "physics"), "Partition", "accounts"),
+    ("qos", ("--qos=high",), "Partition", "qos"),
+])
+def test_what_a_job_gets(clusters, partition, words, key, value):
+    c = clusters["ALL"]
+    job = c.submit("-p", partition, *words, "-o", "/dev/null", "--wrap", "true")
+    c.wait_state(job, "RUNNING", "COMPLETED")
+    assert value in c.field(job, key)
+
+
+def test_kept_cores_are_shown(clusters):
+    assert "RestrictedCoresPerGPU=3(0-2)" in clusters["NO"].out("scontrol", "show", "node", "g1")
+    shown = clusters["NO"].out("scontrol", "show", "partition", "sockets")
+    assert "MaxCPUsPerSocket=1" in shown
