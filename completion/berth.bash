@@ -243,7 +243,7 @@ _scontrol() {
     fi
     case $command in
         "") _berth_words "completing create delete errnumstr explain help hold listjobs liststeps notify ping
-            reconfigure release requeue requeuehold resume setdebug show shutdown suspend top uhold update
+            power reconfigure release requeue requeuehold resume setdebug show shutdown suspend top uhold update
             version wait_job write" ;;
         show)
             case $entity in
@@ -257,6 +257,8 @@ _scontrol() {
         hold | uhold | release | top) _berth_words "$(_berth_jobs_in PENDING)" ;;
         suspend | requeue | requeuehold) _berth_words "$(_berth_jobs_in RUNNING)" ;;
         resume) _berth_words "$(_berth_jobs_in SUSPENDED)" ;;
+        power)
+            if [[ -z $entity ]]; then _berth_words "up down"; else _berth_words "asap force $(_berth_nodes)"; fi ;;
         notify | wait_job) _berth_words "$(_berth_jobs)" ;;
         explain)
             if [[ -z $entity ]]; then _berth_words "job"; else _berth_words "$(_berth_jobs_in PENDING)"; fi ;;
@@ -289,7 +291,7 @@ _sprio() {
 _berth() {
     if [[ $COMP_CWORD -eq 1 ]]; then
         local cur=${COMP_WORDS[1]}
-        _berth_words "down explain help sacct salloc sattach sbatch sbcast scancel scontrol sdiag simulate
+        _berth_words "down explain help power sacct salloc sattach sbatch sbcast scancel scontrol sdiag simulate
             sinfo sprio squeue srun status up --version --help"
         return
     fi

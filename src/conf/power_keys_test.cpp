@@ -19,7 +19,9 @@ SlurmConf read(const std::string& text, std::string* error = nullptr) {
   if (error != nullptr && complaints.failed()) {
     *error = complaints.as_error().messages.front().text;
   }
-  if (error == nullptr) EXPECT_FALSE(complaints.failed()) << complaints.as_error().what();
+  if (error == nullptr) {
+    EXPECT_FALSE(complaints.failed()) << complaints.as_error().what();
+  }
   return conf;
 }
 

@@ -184,7 +184,9 @@ TEST_F(Power, ARestartGoesOnWhereItWas) {
   const JobId id = c.submit("-w gpu1 --mem=1G");
   ASSERT_TRUE(c.start(id));
   for (const bool started : {false, true}) {
-    if (started) EXPECT_EQ(told(What::on).size(), 1U);
+    if (started) {
+      EXPECT_EQ(told(What::on).size(), 1U);
+    }
     Stored stored;
     stored.jobs.push_back(to_record(c.state.cluster(), c.at(id)));
     for (const cluster::Node& node : c.state.cluster().nodes) {
