@@ -206,7 +206,7 @@ TEST(World, WhoGivesWayStartsAgain) {
   };
   add(0, 100, "main");
   add(30, 50, "high");
-  const Setup setup =
+  const auto setup =
       setup_of({{"PreemptType", "preempt/partition_prio"}, {"PreemptMode", "REQUEUE"}},
                "PartitionName=high Nodes=ALL PriorityTier=5 State=UP\n");
   const Outcome out = run(setup, trace);
