@@ -104,7 +104,7 @@ Result<void> Agent::start() {
   if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
   adopt();
   if (place_.emulated) {
-    mains_ = Mains(place_.spool + "/mains");
+    switchboard_ = Switchboard(place_.spool + "/mains");
     meet_nodes();
     gate_.on_switch([this](const wire::SwitchNodes& message, uid_t caller) {
       return switch_nodes(message, caller);
@@ -167,10 +167,10 @@ void Agent::clear_leftover_cgroups() {
 wire::RegisterNodes Agent::registration() const {
   wire::RegisterNodes message;
   for (const wire::NodeReport& node : inventory_.nodes) {
-    if (mains_.off(node.name())) continue;
+    if (switchboard_.off(node.name())) continue;
     wire::NodeReport& report = *message.add_nodes();
     report = node;
-    if (const auto since = mains_.since(node.name()); since > 0) report.set_boot_time(since);
+    if (const auto since = switchboard_.since(node.name()); since > 0) report.set_boot_time(since);
     for (std::string& spec : steps_.specs(node.name())) {
       report.add_steps()->set_spec(std::move(spec));
     }
@@ -247,7 +247,7 @@ bool Agent::nodes_changed() {
 }
 
 void Agent::meet_nodes() {
-  for (const std::string& name : inventory_.off_at_first) mains_.meet(name, true);
+  for (const std::string& name : inventory_.off_at_first) switchboard_.meet(name, true);
 }
 
 /// What runs on a node that goes off is gone, as when a machine loses its power. The controller
@@ -263,7 +263,7 @@ Result<void> Agent::switch_nodes(const wire::SwitchNodes& message, uid_t caller)
     }
   }
   const std::vector<std::string> names(message.nodes().begin(), message.nodes().end());
-  if (auto done = mains_.turn(names, message.on(), std::time(nullptr)); !done) return done;
+  if (auto done = switchboard_.turn(names, message.on(), std::time(nullptr)); !done) return done;
   for (const std::string& name : names) {
     log_.info("node {} is switched {}", name, message.on() ? "on" : "off");
     if (message.on()) continue;

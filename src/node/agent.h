@@ -13,9 +13,9 @@
 #include "node/gate.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
-#include "node/mains.h"
 #include "node/options.h"
 #include "node/steps.h"
+#include "node/switchboard.h"
 #include "node/uplink.h"
 
 namespace berth::node {
@@ -65,7 +65,7 @@ class Agent {
   Log& log_;
   Inventory inventory_;
   Place place_;
-  Mains mains_;
+  Switchboard switchboard_;
   std::vector<std::string> limits_;
   std::unique_ptr<Fence> fence_;
   Cgroups cgroups_;

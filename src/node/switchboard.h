@@ -11,11 +11,11 @@
 
 namespace berth::node {
 
-class Mains {
+class Switchboard {
  public:
-  Mains() = default;
+  Switchboard() = default;
   /// Reads what was kept; "" = nothing is kept.
-  explicit Mains(std::string file);
+  explicit Switchboard(std::string file);
 
   /// A node is met for the first time; later calls change nothing.
   void meet(const std::string& node, bool off);

@@ -1,5 +1,5 @@
-// What mains.h promises.
-#include "node/mains.h"
+// What switchboard.h promises.
+#include "node/switchboard.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 namespace berth::node {
 
-Mains::Mains(std::string file) : file_(std::move(file)) {
+Switchboard::Switchboard(std::string file) : file_(std::move(file)) {
   const auto text = file_.empty() ? std::nullopt : step::read_file(file_);
   if (!text) return;
   // "off n1 0", "on n2 1700000000"
@@ -24,21 +24,21 @@ Mains::Mains(std::string file) : file_(std::move(file)) {
   }
 }
 
-void Mains::meet(const std::string& node, bool off) {
+void Switchboard::meet(const std::string& node, bool off) {
   nodes_.try_emplace(node, State{off, 0});
 }
 
-bool Mains::off(const std::string& node) const {
+bool Switchboard::off(const std::string& node) const {
   const auto at = nodes_.find(node);
   return at != nodes_.end() && at->second.off;
 }
 
-std::int64_t Mains::since(const std::string& node) const {
+std::int64_t Switchboard::since(const std::string& node) const {
   const auto at = nodes_.find(node);
   return at == nodes_.end() ? 0 : at->second.since;
 }
 
-Result<void> Mains::turn(const std::vector<std::string>& nodes, bool on, std::int64_t now) {
+Result<void> Switchboard::turn(const std::vector<std::string>& nodes, bool on, std::int64_t now) {
   for (const std::string& node : nodes) {
     State& state = nodes_[node];
     if (on && state.off) state.since = now;
@@ -47,7 +47,7 @@ Result<void> Mains::turn(const std::vector<std::string>& nodes, bool on, std::in
   return keep();
 }
 
-Result<void> Mains::keep() const {
+Result<void> Switchboard::keep() const {
   if (file_.empty()) return {};
   std::string text;
   for (const auto& [node, state] : nodes_) {
