@@ -10,6 +10,7 @@
 #include "command/commands.h"
 #include "command/files.h"
 #include "command/messages.h"
+#include "command/print.h"
 #include "command/submit_asked.h"
 #include "command/submit_environment.h"
 #include "command/submit_link.h"

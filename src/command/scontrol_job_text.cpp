@@ -183,7 +183,6 @@ std::string job_text(const wire::JobInfo& job, const Style& style) {
   out.maybe("Prefer", job.prefer());
   out.maybe("BatchFeatures", job.batch_features());
   out.maybe("Reservation", job.reservation());
-  const bool holds = !job.nodes().empty();
   out.line(fmt::format(
       "OverSubscribe={} Exclusive={} Contiguous={} Licenses={} LicensesAlloc={} Network=(null)",
       job.over_subscribe().empty() ? "NO" : job.over_subscribe(),
