@@ -64,6 +64,7 @@ def test_made_shown_and_deleted(c):
     assert row[1].split()[0:2] == ["tools", "ACTIVE"] and row[1].split()[-1] == n[0]
     data = json.loads(c.out("scontrol", "show", "reservation", "tools", "--json"))["reservations"]
     assert data[0]["name"] == "tools" and data[0]["node_list"] == n[0] and data[0]["flags"] == ["SPEC_NODES"]
+    assert json.loads(c.out("sinfo", "-T", "--json"))["reservations"] == data
     # The node says so.
     assert c.out("sinfo", "-h", "-N", "-n", n[0], "-o", "%t") == "resv"
     shown = c.out("scontrol", "show", "node", n[0])

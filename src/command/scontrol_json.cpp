@@ -271,15 +271,8 @@ int licenses(Session& session, const Value& value) {
 int reservations(Session& session, const Value& value) {
   const auto reply = session.ask<wire::ReservationsReply>(wire::ListReservations{});
   if (!reply) return session.complain("slurm_load_reservations error", reply.error());
-  JsonText json;
-  json.begin_object();
-  json.begin_array("reservations");
-  for (const wire::ReservationInfo& one : reply->reservations()) {
-    if (!value || one.name() == *value) append_reservation(json, one);
-  }
-  json.end_array();
-  json.set_number("last_update", reply->now());
-  finish(session, json, "");
+  session.out += reservations_json(*reply, value.value_or(""),
+                                   json_meta("scontrol", session.argv, session.environment, ""));
   return 0;
 }
 

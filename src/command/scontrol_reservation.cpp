@@ -43,6 +43,8 @@ std::string reservation_text(const wire::ReservationInfo& one, const Style& styl
   return std::move(out).done();
 }
 
+namespace {
+
 void append_reservation(JsonText& json, const wire::ReservationInfo& one) {
   json.begin_object();
   json.text("accounts", one.accounts());
@@ -75,6 +77,23 @@ void append_reservation(JsonText& json, const wire::ReservationInfo& one) {
   json.text("tres", one.tres());
   json.text("users", one.users());
   json.end_object();
+}
+
+}  // namespace
+
+std::string reservations_json(const wire::ReservationsReply& reply, std::string_view name,
+                              const JsonMeta& meta) {
+  JsonText json;
+  json.begin_object();
+  json.begin_array("reservations");
+  for (const wire::ReservationInfo& one : reply.reservations()) {
+    if (name.empty() || one.name() == name) append_reservation(json, one);
+  }
+  json.end_array();
+  json.set_number("last_update", reply.now());
+  append_meta(json, meta);
+  json.end_object();
+  return std::move(json).done();
 }
 
 }  // namespace scontrol

@@ -10,7 +10,9 @@
 namespace berth::command::scontrol {
 
 std::string reservation_text(const wire::ReservationInfo& reservation, const Style& style);
-void append_reservation(JsonText& json, const wire::ReservationInfo& reservation);
+/// All of them, or the one of that name.
+std::string reservations_json(const wire::ReservationsReply& reply, std::string_view name,
+                              const JsonMeta& meta);
 
 }  // namespace berth::command::scontrol
 

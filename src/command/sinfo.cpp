@@ -24,16 +24,21 @@ int print_load_error(Error error) {
   return print_error(error, "sinfo");
 }
 
-int show_reservations(const SinfoOptions& options, const request::Environment& environment) {
+int show_reservations(const SinfoOptions& options, std::span<const std::string> words,
+                      const request::Environment& environment) {
   const auto reply =
       ask_controller<wire::ReservationsReply>(environment, "sinfo", wire::ListReservations{});
   if (!reply) return print_load_error(reply.error());
+  if (options.json) {
+    return print_text(
+        scontrol::reservations_json(*reply, "", json_meta("sinfo", words, environment, "")));
+  }
   return print_text(reservation_table(*reply, options.header, time_format(environment)));
 }
 
 int show_once(const SinfoOptions& options, std::span<const std::string> words,
               const request::Environment& environment) {
-  if (options.reservations && !options.json) return show_reservations(options, environment);
+  if (options.reservations) return show_reservations(options, words, environment);
   wire::ListNodes ask;
   ask.set_with_partitions(true);
   const Result<wire::NodesReply> reply =

@@ -1,4 +1,6 @@
 // scontrol show reservation, sinfo -T.
+#include <algorithm>
+
 #include "controller/engine.h"
 #include "controller/info_tres.h"
 #include "text/hostlist.h"
@@ -59,7 +61,14 @@ void Engine::list_reservations(Turn& turn, const Request& request) {
   if (!decoded<wire::ListReservations>(request)) return;
   wire::ReservationsReply reply;
   reply.set_now(turn.now);
+  const std::vector<std::string>& hidden = setup_.keys().private_data;
+  const bool some = std::ranges::any_of(
+      hidden, [](const std::string& word) { return word == "reservations" || word == "all"; });
+  const reservation::User user{
+      request.caller.uid, request.caller.gid, {}, {}, request.caller.privileged};
   for (const auto& [name, one] : state_->reservations()) {
+    // PrivateData=reservations: those that the caller might use.
+    if (some && !reservation::may_use(one, user)) continue;
     *reply.add_reservations() = info_of(*state_, one, turn.now);
   }
   outbox_.answer(request.peer, reply);

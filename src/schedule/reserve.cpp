@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "place/prepared.h"
 #include "schedule/reserve_check.h"
-#include "text/hostlist.h"
-#include "text/words.h"
+#include "schedule/reserve_nodes.h"
 
 namespace berth::schedule {
 namespace {
@@ -43,7 +41,9 @@ class Chooser {
     out_.tres_per_node = ask.tres_per_node.value_or("");
     out_.node_count = ask.node_count.value_or(tres.nodes);
     out_.core_count = ask.core_count.value_or(0);
-    if (auto done = find_candidates(ask); !done) return done;
+    auto candidates = candidate_nodes(state_, ask, out_);
+    if (!candidates) return pass(std::move(candidates.error()));
+    candidates_ = std::move(*candidates);
     const bool parts = out_.core_count > 0 || tres.cpus > 0 || !tres.gres.empty();
     if (!parts && out_.node_count == 0 && !ask.nodes) {
       if (!out_.licenses.empty()) return only_licenses();
@@ -66,12 +66,13 @@ class Chooser {
 
   /// Whole nodes that it could have besides those it has.
   std::vector<NodeIndex> spare() {
-    if (!find_candidates({})) return {};
-    std::erase_if(candidates_, [&](NodeIndex node) {
+    auto out = candidate_nodes(state_, {}, out_);
+    if (!out) return {};
+    std::erase_if(*out, [&](NodeIndex node) {
       return out_.share_of(node) != nullptr ||
              !check_share(state_, now_, out_, whole_node(state_.cluster(), node));
     });
-    return candidates_;
+    return std::move(*out);
   }
 
  private:
@@ -82,80 +83,6 @@ class Chooser {
     }
     out_.flags.put(Flag::any_nodes);
     out_.allocation = {};
-    return {};
-  }
-
-  Result<void> find_candidates(const Ask& ask) {
-    const cluster::Cluster& cluster = state_.cluster();
-    const cluster::Partition* partition = out_.partition.empty()
-                                              ? cluster.default_partition()
-                                              : cluster.find_partition(out_.partition);
-    if (!out_.partition.empty() && partition == nullptr) {
-      return fail(Code::invalid_partition, std::string(slurm_text(Code::invalid_partition)),
-                  fmt::format("there is no partition {}", out_.partition));
-    }
-    if (ask.nodes) return find_named(*ask.nodes, partition);
-    if (out_.partition.empty() && partition != nullptr) out_.partition = partition->name;
-    if (partition != nullptr) candidates_ = partition->nodes;
-    request::Request request;
-    if (partition != nullptr) request.partitions = {partition->name};
-    if (!out_.features.empty()) request.constraint = out_.features;
-    const place::Prepared prepared(cluster, request);
-    std::erase_if(candidates_, [&](NodeIndex node) {
-      return !cluster.nodes[node].usable || (!out_.features.empty() && !prepared.may_use(node));
-    });
-    // Idle ones first, so that few have to be waited for.
-    std::ranges::stable_sort(candidates_, [&](NodeIndex a, NodeIndex b) {
-      const bool idle_a = state_.usage().at(a).idle();
-      const bool idle_b = state_.usage().at(b).idle();
-      return idle_a != idle_b ? idle_a : cluster.nodes[a].weight < cluster.nodes[b].weight;
-    });
-    return {};
-  }
-
-  Result<void> find_named(const std::string& text, const cluster::Partition* partition) {
-    const cluster::Cluster& cluster = state_.cluster();
-    if (text::equal_ignoring_case(text, "ALL")) {
-      const bool of_partition = out_.flags.has(Flag::part_nodes);
-      if (of_partition && out_.partition.empty()) {
-        return fail(Code::invalid_partition, std::string(slurm_text(Code::invalid_partition)),
-                    "PART_NODES needs PartitionName=");
-      }
-      if (!out_.partition.empty() && partition != nullptr) {
-        candidates_ = partition->nodes;
-      } else {
-        for (NodeIndex i = 0; i < cluster.nodes.size(); ++i) candidates_.push_back(i);
-      }
-      out_.flags.put(Flag::all_nodes, !of_partition);
-      out_.flags.put(Flag::spec_nodes, true);
-      return {};
-    }
-    const bool adds = text.starts_with('+');
-    const bool drops = text.starts_with('-');
-    std::set<NodeIndex> nodes;
-    if (adds || drops) {
-      for (const NodeShare& share : out_.allocation.nodes) nodes.insert(share.node);
-    }
-    auto names = text::expand_hostlist(adds || drops ? std::string_view(text).substr(1) : text);
-    if (!names || names->empty()) {
-      return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
-                  names ? "Nodes= is empty" : std::string(names.error().what()));
-    }
-    for (const std::string& name : *names) {
-      const auto index = cluster.find_node(name);
-      if (!index) {
-        return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
-                    fmt::format("there is no node {}", name));
-      }
-      if (drops) {
-        nodes.erase(*index);
-      } else {
-        nodes.insert(*index);
-      }
-    }
-    candidates_.assign(nodes.begin(), nodes.end());
-    out_.flags.put(Flag::spec_nodes);
-    out_.flags.put(Flag::all_nodes, false);
     return {};
   }
 
