@@ -234,6 +234,18 @@ std::optional<JobPlan> Prepared::now(const UsageView& usage,
   return std::nullopt;
 }
 
+std::optional<JobPlan> Prepared::as_planned(const std::string& partition,
+                                            const cluster::Allocation& allocation) const {
+  for (const Part& part : parts_) {
+    if (part.closed || !part.hold.empty() || part.partition->name != partition) continue;
+    JobPlan plan = begin(part);
+    plan.verdict = Verdict::now;
+    plan.allocation = allocation;
+    return plan;
+  }
+  return std::nullopt;
+}
+
 JobPlan Prepared::plan_in(const Part& part, const Usage& usage, Detail detail) const {
   const Cluster& cluster = *cluster_;
   const Request& request = *request_;

@@ -31,6 +31,9 @@ class Prepared {
       const cluster::UsageView& usage,
       std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt,
       bool near_only = false, bool few_switches = false) const;
+  /// It takes exactly this, which was found for it before; nullopt: not in this partition.
+  [[nodiscard]] std::optional<JobPlan> as_planned(const std::string& partition,
+                                                  const cluster::Allocation& allocation) const;
   /// True when of several nodes the lowest in order is taken that has free cores near the devices:
   /// then nodes can be offered a few at a time, with `near_only`.
   [[nodiscard]] bool takes_the_first() const { return takes_the_first_; }

@@ -26,6 +26,7 @@ struct Planned {
   Span span;
   cluster::Allocation allocation;
   std::string reservation{};  // in which it is going to run; "" = none
+  std::string partition{};
 };
 
 /// Running jobs that are thought away: "what if these were gone?".

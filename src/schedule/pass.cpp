@@ -230,8 +230,8 @@ bool Pass::still_waits(const Job& job, const GroupKey& group, const place::Prepa
   return true;
 }
 
-/// Its time has come, on nodes that were kept for it: were it to go elsewhere now, it would be in
-/// the way of those who have their places around it.
+/// Its time has come, and what was kept for it is there: were it to take other nodes, cores or GPUs
+/// now, it would be in the way of those who have their places around it.
 std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& prepared,
                                          const std::vector<Planned>& own) {
   const auto before = old_.find(job.id);
@@ -243,10 +243,10 @@ std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& 
   if (promised->reservation != (inside == nullptr ? std::string() : inside->name)) {
     return std::nullopt;
   }
-  std::vector<NodeIndex> nodes;
-  for (const cluster::NodeShare& share : promised->allocation.nodes) nodes.push_back(share.node);
-  return earliest_.now_on(nodes, prepared, seconds_of(job, prepared), work_,
-                          wants_few_switches(job));
+  const Time until = now_ + seconds_of(job, prepared) + earliest_.wake_of(promised->allocation);
+  ++work_.placed;
+  if (!known_->calendar.is_free({job.id, {now_, until}, promised->allocation})) return std::nullopt;
+  return prepared.as_planned(promised->partition, promised->allocation);
 }
 
 std::optional<JobPlan> Pass::shortened(const Job& job, const place::Prepared& prepared) {

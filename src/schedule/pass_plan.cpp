@@ -66,7 +66,8 @@ bool Pass::keep_old(const Job& job, Time unless_before) {
 }
 
 void Pass::keep(const Job& job, Time start, Time seconds, const JobPlan& plan) {
-  known_->calendar.add({job.id, {start, start + seconds}, plan.allocation, plan.reservation});
+  known_->calendar.add(
+      {job.id, {start, start + seconds}, plan.allocation, plan.reservation, plan.partition});
 }
 
 void Pass::show(const Job& job) {

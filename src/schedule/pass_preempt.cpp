@@ -105,8 +105,11 @@ void Pass::keep_claim(const Job& job) {
   }
   const auto old = old_.find(job.id);
   if (old != old_.end()) {
-    Planned again{
-        job.id, {start, start + seconds}, old->second.allocation, old->second.reservation};
+    Planned again{job.id,
+                  {start, start + seconds},
+                  old->second.allocation,
+                  old->second.reservation,
+                  old->second.partition};
     if (known_->calendar.is_free(again)) {
       known_->calendar.add(std::move(again));
       show(job);
