@@ -214,7 +214,7 @@ const Row kRows[] = {
       OF_PARTITION(append_minutes(out, g.partition->has_default_time_minutes(),
                                   g.partition->default_time_minutes(), "n/a"))}},
     {{'m', "Memory", "MEMORY", LEAST(n.memory_mb()), LEAST_BY(n.memory_mb())}, Grouping::exact},
-    {{'M', "PreemptMode", "PREEMPT_MODE", 
+    {{'M', "PreemptMode", "PREEMPT_MODE",
       OF_PARTITION(append_or(out, g.partition->preempt_mode(), "OFF"))}},
     {{'n', "NodeHost", "HOSTNAMES",
       SHOW(append_names(out, g,

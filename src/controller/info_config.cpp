@@ -392,7 +392,8 @@ void put_plugins(Values& v, const Setup& setup) {
   v["PreemptMode"] = upper(preempt.mode_as_written);
   // As recorded: what nobody set is not named.
   if (preempt.type != "preempt/none") v["PreemptType"] = preempt.type;
-  if (!preempt.parameters_as_written.empty()) v["PreemptParameters"] = preempt.parameters_as_written;
+  if (!preempt.parameters_as_written.empty())
+    v["PreemptParameters"] = preempt.parameters_as_written;
   if (preempt.exempt_seconds) {
     const std::uint32_t s = *preempt.exempt_seconds;
     v["PreemptExemptTime"] = fmt::format("{:02}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);

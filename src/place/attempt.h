@@ -22,7 +22,7 @@ struct Trial {
   const FeatureAsk& features;
   /// Only these of the partition's nodes (ascending); unset = all of them.
   std::optional<std::span<const cluster::NodeIndex>> within = std::nullopt;
-  bool near_only = false;  // see SelectInput
+  bool near_only = false;                                  // see SelectInput
   std::optional<std::uint32_t> max_leaves = std::nullopt;  // see SelectInput
 };
 

@@ -124,7 +124,8 @@ class NearSelection {
 
   /// All nodes of the leaves but the last, and of that one no more than are lacking: what is left
   /// over is left on one leaf. Empty where nodes are not what is lacking.
-  [[nodiscard]] std::vector<NodeIndex> all_but_the_rest(const std::vector<UnitIndex>& leaves) const {
+  [[nodiscard]] std::vector<NodeIndex> all_but_the_rest(
+      const std::vector<UnitIndex>& leaves) const {
     if (leaves.size() < 2 || sums_.of(leaves.back()).required > 0) return {};
     const std::vector<UnitIndex> full(leaves.begin(), leaves.end() - 1);
     const std::uint64_t lacking = lack_of(full).nodes;
@@ -179,7 +180,8 @@ class NearSelection {
 
   /// The largest leaves until one more will do; then the smallest that does.
   void choose(std::vector<UnitIndex>& chosen, std::vector<UnitIndex>& others) const {
-    while (!others.empty() && !lack_of(chosen).nothing()) chosen.push_back(take_best(chosen, others));
+    while (!others.empty() && !lack_of(chosen).nothing())
+      chosen.push_back(take_best(chosen, others));
   }
 
   UnitIndex take_best(const std::vector<UnitIndex>& chosen, std::vector<UnitIndex>& others) const {
@@ -193,8 +195,8 @@ class NearSelection {
       subtract(left, sum);
       const bool ends = left.nothing() && !lack.nothing();
       const bool better = ends != best_ends ? ends
-                          : ends ? sum.nodes < best_sum.nodes
-                                 : help(lack, sum) > help(lack, best_sum) ||
+                          : ends            ? sum.nodes < best_sum.nodes
+                                            : help(lack, sum) > help(lack, best_sum) ||
                                        (lack.nothing() && sum.nodes > best_sum.nodes);
       if (i > 0 && !better) continue;
       best = i;

@@ -129,8 +129,8 @@ class Segments {
       nodes.insert(nodes.end(), here.begin(), here.end());
     }
     std::ranges::sort(nodes);
-    const SelectInput exact{in_.cluster, in_.usage, ask_, std::move(nodes), in_.required,
-                            in_.pool_shares};
+    const SelectInput exact{in_.cluster,      in_.usage,    ask_,
+                            std::move(nodes), in_.required, in_.pool_shares};
     return select_anywhere(exact);
   }
 

@@ -48,8 +48,8 @@ struct Batch {
 
   [[nodiscard]] bool empty() const {
     return blobs.empty() && jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
-           reservations.empty() && deleted_reservations.empty() && deleted_nodes.empty() && deleted_partitions.empty() && deleted_jobs.empty() &&
-           !next_job_id;
+           reservations.empty() && deleted_reservations.empty() && deleted_nodes.empty() &&
+           deleted_partitions.empty() && deleted_jobs.empty() && !next_job_id;
   }
 };
 

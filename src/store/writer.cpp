@@ -177,7 +177,7 @@ Result<void> Writer::retire_earlier(const wire::JobRecord& record, std::int64_t 
   // A run whose end was not put before the next one began: history must not show it as running.
   for (JobRow& row : open) {
     if (!done) break;
-    row.record.set_state(record.preempted_by() != 0       ? "PREEMPTED"
+    row.record.set_state(record.preempted_by() != 0     ? "PREEMPTED"
                          : record.failed_node().empty() ? "REQUEUED"
                                                         : "NODE_FAIL");
     row.record.set_end_time(record.end_time() > 0
