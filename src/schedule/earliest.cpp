@@ -15,6 +15,7 @@ using place::Prepared;
 constexpr std::size_t kMostPlacements = 64;
 constexpr std::size_t kMostLooks = 200000;
 constexpr std::size_t kSpare = 3;
+constexpr std::size_t kSpareInNetwork = 2048;  // whole switches should be among them
 
 }  // namespace
 
@@ -197,9 +198,9 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     });
     if (ready.size() >= job.min_nodes() && std::ranges::includes(ready, job.required())) {
       // Some of many will do, mostly.
-      const std::size_t some = job.min_nodes() + kSpare;
       const bool alike = !job.asks_network() || job.single_node();
-      if (ready.size() > some && job.required().empty() && alike) {
+      const std::size_t some = job.min_nodes() + (alike ? kSpare : kSpareInNetwork);
+      if (ready.size() > some && job.required().empty()) {
         const std::span<const NodeIndex> few(ready.begin(),
                                              ready.begin() + static_cast<std::ptrdiff_t>(some));
         if (auto plan = place_at(job, span, few, work, few_switches)) {
