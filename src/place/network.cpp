@@ -221,24 +221,35 @@ class NearSelection {
   std::optional<Ranking> ranking_;
 };
 
-/// One node is near enough to itself; of equal nodes it takes one on the fullest leaf, so that
-/// others stay whole.
-std::optional<std::vector<Taken>> select_one(const SelectInput& in, const NetworkSums& sums) {
+/// One node is near enough to itself: it is the first that does, on the leaf with the fewest idle
+/// nodes, so that others stay whole. Nodes are put in that order without a look at what they offer.
+std::optional<std::vector<Taken>> select_one(const SelectInput& in) {
   const Topology& network = in.cluster.topology;
-  std::vector<UnitIndex> leaves;
-  std::vector<NodeIndex> order;
-  for (UnitIndex i = 0; i < network.units.size(); ++i) {
-    if (network.units[i].level == 0 && sums.of(i).nodes > 0) leaves.push_back(i);
+  const std::size_t strays = network.units.size();
+  const auto bucket_of = [&](NodeIndex node) {
+    const UnitIndex leaf = network.leaf_of(node);
+    return leaf == Topology::kNone ? strays : std::size_t{leaf};
+  };
+  std::vector<std::uint32_t> idle(strays + 1, 0);
+  std::vector<std::uint32_t> nodes(strays + 1, 0);
+  for (const NodeIndex node : in.candidates) {
+    const std::size_t bucket = bucket_of(node);
+    ++nodes[bucket];
+    if (bucket != strays && in.usage.at(node).idle()) ++idle[bucket];
   }
-  std::ranges::stable_sort(leaves, {}, [&](UnitIndex leaf) { return sums.of(leaf).nodes; });
-  order.reserve(in.candidates.size());
-  const std::vector<NodeIndex> strays = sums.strays();
-  order.assign(strays.begin(), strays.end());
-  for (const UnitIndex leaf : leaves) {
-    const std::vector<NodeIndex> here = sums.nodes_of(leaf);
-    order.insert(order.end(), here.begin(), here.end());
+  std::vector<std::size_t> buckets;
+  for (std::size_t i = 0; i <= strays; ++i) {
+    if (nodes[i] > 0) buckets.push_back(i);
   }
-  if (order.empty()) return std::nullopt;
+  std::ranges::stable_sort(buckets, {}, [&](std::size_t i) { return idle[i]; });
+  std::vector<std::size_t> next(strays + 1, 0);
+  std::size_t begin = 0;
+  for (const std::size_t i : buckets) {
+    next[i] = begin;
+    begin += nodes[i];
+  }
+  std::vector<NodeIndex> order(in.candidates.size());
+  for (const NodeIndex node : in.candidates) order[next[bucket_of(node)]++] = node;
   return select_anywhere(in, &order);
 }
 
@@ -251,8 +262,8 @@ bool network_counts(const cluster::Cluster& cluster, const Ask& ask) {
 }
 
 std::optional<std::vector<Taken>> select_near(const SelectInput& in) {
+  if (in.ask.max_nodes == 1U) return select_one(in);
   NetworkSums sums(in);
-  if (in.ask.max_nodes == 1U) return select_one(in, sums);
   if (in.ask.segment > 0) return select_segments(in, sums);
   if (in.ask.desired_nodes > in.ask.min_nodes) {
     Ask wished = in.ask;
