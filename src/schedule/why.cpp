@@ -129,7 +129,8 @@ void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job:
   const Shape& shape = knowledge.shapes.of(state, job);
   const place::JobPlan plan = shape.prepared.plan(state.usage(), place::Detail::full);
   out.nodes_by_cause = plan.reasons.nodes_by_cause;
-  if (!plan.reasons.nearest_miss.empty() && plan.reasons.nearest_miss != job.reason_text) {
+  if (!plan.reasons.nearest_miss.empty() &&
+      !job.reason_text.starts_with(plan.reasons.nearest_miss)) {
     out.facts.push_back(plan.reasons.nearest_miss);
   }
   const std::vector<std::string> reserved = reserved_facts(state, shape.prepared, job, now);
