@@ -93,7 +93,9 @@ std::string LicenseBook::lack(const job::Job& job) {
                          used, all, name, count);
     }
   }
-  return out.empty() ? "the licences it asks for are kept for jobs before this one" : out;
+  return out.empty()
+             ? "the licences it asks for are kept for jobs before this one, or by a reservation"
+             : out;
 }
 
 }  // namespace berth::schedule

@@ -134,10 +134,13 @@ void Pass::wait_for_licenses(const Job& job) {
   give_up(job.id);
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Time seconds = seconds_of(job, prepared);
+  // Nobody has them: a reservation keeps them, and when they will be had is not known here.
+  const bool reserved = licenses_.free_from(job, now_, seconds) == now_;
+  const bool plannable = prepared.runnable() && !job.het && !reserved && may_plan(job);
   Time moment = now_ + 1;
-  for (int i = 0; i < kMostMoments && prepared.runnable() && !job.het && may_plan(job); ++i) {
+  for (int i = 0; i < kMostMoments && plannable; ++i) {
     const Time free = licenses_.free_from(job, moment, seconds);
-    auto found = free == 0 ? std::nullopt : earliest_.later(prepared, seconds, free, work_);
+    auto found = free == 0 ? std::nullopt : later_in_one(job, prepared, seconds, free);
     if (!found) break;
     moment = found->start;
     if (licenses_.free_from(job, moment, seconds) != moment) continue;
