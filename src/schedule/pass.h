@@ -125,6 +125,8 @@ class Pass {
   /// Others give way to it: it has a place from when they are gone (waits), or their cores at once
   /// (started); else passed_over.
   Outcome takes_a_place(const job::Job& job, Known& known, bool tried);
+  std::optional<GivingWay> who_gives_way(const job::Job& job, const place::Prepared& prepared,
+                                         const std::vector<JobId>& must_go);
   Outcome take_place(const job::Job& job, const place::Prepared& prepared, const GivingWay& found);
   /// reclaim_licenses: those that have what it lacks give way.
   bool takes_licenses(const job::Job& job);

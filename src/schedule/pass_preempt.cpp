@@ -35,15 +35,27 @@ Pass::Outcome Pass::takes_a_place(const Job& job, Known& known, bool tried) {
     wants_plans_ = true;
     return Outcome::passed_over;
   }
-  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
   std::vector<Planned> own = known_->calendar.take(job.id);
-  const auto found =
-      preemption_->find(job, prepared, seconds_of(job, prepared), /*must_go=*/{}, work_);
+  const auto found = who_gives_way(job, prepared, {});
   if (found && !found->jobs.empty()) return take_place(job, prepared, *found);
   known.nobody_gives_way = !found;
-  if (preemption_->look_again() > now_) state_->look_again(preemption_->look_again());
   for (Planned& planned : own) known_->calendar.add(std::move(planned));
   return Outcome::passed_over;
+}
+
+/// In the reservations it may be in, one after the other, or outside of all.
+std::optional<GivingWay> Pass::who_gives_way(const Job& job, const place::Prepared& prepared,
+                                             const std::vector<JobId>& must_go) {
+  if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
+  for (const Reservation* place : places_of(*state_, job)) {
+    const Calendar::Inside look(known_->calendar, place);
+    auto found = preemption_->find(job, prepared, seconds_of(job, prepared), must_go, work_);
+    if (preemption_->look_again() > now_) state_->look_again(preemption_->look_again());
+    if (!found) continue;
+    if (place != nullptr) found->plan.reservation = place->name;
+    return found;
+  }
+  return std::nullopt;
 }
 
 Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
@@ -60,10 +72,12 @@ Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
   }
   const Time seconds = seconds_of(job, prepared);
   if (state_->giving_way_to(job.id) == nullptr) {  // suspended: what they lend is there
+    const Calendar::Inside look(known_->calendar, state_->find_reservation(found.plan.reservation));
     std::vector<NodeIndex> nodes;
     for (const cluster::NodeShare& share : found.plan.allocation.nodes) nodes.push_back(share.node);
     std::vector<JobPlan> plans;
     if (auto plan = earliest_.now_on(nodes, prepared, seconds, work_)) {
+      plan->reservation = found.plan.reservation;
       plans.push_back(std::move(*plan));
       if (start(job, std::move(plans))) return Outcome::started;
     }
@@ -89,7 +103,7 @@ bool Pass::takes_licenses(const Job& job) {
   if (!preemption_) preemption_.emplace(*state_, known_->calendar, now_);
   const std::vector<JobId> holders = preemption_->holders_of_licenses(job);
   if (holders.empty()) return false;
-  const auto found = preemption_->find(job, prepared, seconds_of(job, prepared), holders, work_);
+  const auto found = who_gives_way(job, prepared, holders);
   return found && take_place(job, prepared, *found) == Outcome::waits;
 }
 
@@ -116,7 +130,7 @@ void Pass::keep_claim(const Job& job) {
       return;
     }
   }
-  if (auto later = earliest_.later(prepared, seconds, 0, work_)) {
+  if (auto later = later_in_one(job, prepared, seconds, 0)) {
     keep(job, later->start, seconds, later->plan);
     show(job);
   }

@@ -220,6 +220,7 @@ std::vector<Preemption::Ranked> Preemption::rank_nodes(const Question& question)
   std::vector<Ranked> out;
   for (NodeIndex node = 0; node < cluster.nodes.size(); ++node) {
     if (!cluster.nodes[node].usable || !question.prepared->may_use(node)) continue;
+    if (!calendar_->allows(node)) continue;
     ++question.work->looked_at;
     Balance balance(cluster.nodes[node], state_->usage().at(node));
     for (const JobId id : state_->node(node).jobs) {

@@ -142,7 +142,7 @@ void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job:
   if (plan.verdict != place::Verdict::now && plan.verdict != place::Verdict::later) return;
   const auto nodes = nodes_of_interest(state, knowledge.calendar, job, shape.prepared);
   find_holders(state, nodes, out.planned_start, now, out);
-  for (std::string& fact : facts_of_preempting(state, job, nodes, now)) {
+  for (std::string& fact : facts_of_preempting(state, job, shape.prepared, now)) {
     out.facts.push_back(std::move(fact));
   }
   out.changes = changes_that_start(state, knowledge, job, now);

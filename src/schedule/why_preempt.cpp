@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace berth::schedule {
 namespace {
@@ -73,7 +74,7 @@ std::vector<std::string> facts_of_giving_way(const State& state, const Job& job,
 }
 
 std::vector<std::string> facts_of_preempting(const State& state, const Job& job,
-                                             const std::set<NodeIndex>& nodes, Time now) {
+                                             const place::Prepared& prepared, Time now) {
   if (!state.policy().preempt.by_tier) return {};
   if (const std::set<JobId>* going = state.giving_way_to(job.id)) {
     Time last = now;
@@ -89,7 +90,8 @@ std::vector<std::string> facts_of_preempting(const State& state, const Job& job,
   std::map<Stays, std::vector<JobId>> by_reason;
   std::set<JobId> seen;
   Time soonest = 0;
-  for (const NodeIndex node : nodes) {
+  for (NodeIndex node = 0; node < state.cluster().nodes.size(); ++node) {
+    if (!prepared.may_use(node)) continue;
     for (const JobId id : state.node(node).jobs) {
       const Job* other = state.find(id);
       if (other == nullptr || !seen.insert(id).second) continue;

@@ -1,7 +1,6 @@
 // Preemption in words: whom a job that waits could take its place from, and who took another's.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +12,8 @@ namespace berth::schedule {
 std::vector<std::string> facts_of_giving_way(const job::State& state, const job::Job& job,
                                              Time now);
 
-/// Of a pending job: who gives way to it on these nodes, and why the others do not.
+/// Of a pending job: who gives way to it on the nodes it may use, and why the others do not.
 std::vector<std::string> facts_of_preempting(const job::State& state, const job::Job& job,
-                                             const std::set<NodeIndex>& nodes, Time now);
+                                             const place::Prepared& prepared, Time now);
 
 }  // namespace berth::schedule
