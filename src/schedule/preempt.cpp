@@ -213,14 +213,17 @@ std::optional<GivingWay> Preemption::find_in(Question& question) {
   }
 }
 
+bool Preemption::may_use(const place::Prepared& prepared, NodeIndex node) const {
+  return state_->cluster().nodes[node].usable && prepared.may_use(node) && calendar_->allows(node);
+}
+
 /// Nodes that could do when all who are willing were gone, in numbers; those that cost least first.
 std::vector<Preemption::Ranked> Preemption::rank_nodes(const Question& question) const {
   const cluster::Cluster& cluster = state_->cluster();
   const cluster::Room& floor = question.prepared->floor();
   std::vector<Ranked> out;
   for (NodeIndex node = 0; node < cluster.nodes.size(); ++node) {
-    if (!cluster.nodes[node].usable || !question.prepared->may_use(node)) continue;
-    if (!calendar_->allows(node)) continue;
+    if (!may_use(*question.prepared, node)) continue;
     ++question.work->looked_at;
     Balance balance(cluster.nodes[node], state_->usage().at(node));
     for (const JobId id : state_->node(node).jobs) {
@@ -261,10 +264,15 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
                                          const std::vector<NodeIndex>& nodes) {
   Gone away;
   Time last = now_ + 1;
+  std::set<NodeIndex> offered(nodes.begin(), nodes.end());
   const auto add = [&](std::size_t position) {
     const Candidate& one = candidates_[position];
     (one.suspends ? away.suspended : away.jobs).insert(one.parts.begin(), one.parts.end());
     last = std::max(last, now_ + one.grace);
+    // What it leaves elsewhere can be had as well.
+    for (const NodeIndex node : one.nodes) {
+      if (may_use(*question.prepared, node)) offered.insert(node);
+    }
   };
   for (const std::size_t position : gone) add(position);
   for (const std::size_t position : question.must_go) add(position);
@@ -272,7 +280,7 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
   const Span span{now_ + 1, last + question.seconds};
   overlay_.clear();
   std::vector<NodeIndex> usable;
-  for (const NodeIndex node : nodes) {
+  for (const NodeIndex node : offered) {
     cluster::NodeUsage usage = calendar_->usage_over(node, span, &away);
     if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(question.prepared->floor())) {
       continue;
@@ -280,7 +288,7 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
     overlay_.put(node, std::move(usage));
     usable.push_back(node);
   }
-  question.work->looked_at += nodes.size();
+  question.work->looked_at += offered.size();
   if (usable.size() < question.prepared->min_nodes()) return std::nullopt;
   ++question.work->placed;
   return question.prepared->now(cluster::UsageView(state_->usage(), overlay_), usable);

@@ -87,6 +87,7 @@ class Preemption {
   using Positions = std::vector<std::size_t>;
 
   void gather();
+  [[nodiscard]] bool may_use(const place::Prepared& prepared, NodeIndex node) const;
   /// Who gives way to it in this tier.
   [[nodiscard]] std::vector<bool> willing_to(const job::Job& job, std::uint32_t tier);
   std::optional<GivingWay> find_in(Question& question);
