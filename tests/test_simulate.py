@@ -51,7 +51,8 @@ def test_sacct(berth):
     [run] = figures(berth, "--emulate", "n[1-2]:cpus=8:mem=64G:gpus=a100x4", "--trace", HERE / "small.sacct")["runs"]
     assert run["gpus"] == 8
     assert run["jobs"] == {"submitted": 3, "started": 3, "backfilled": 1, "completed": 2, "timed_out": 1,
-                           "ended_otherwise": 0, "started_again": 0, "refused": 0, "never_started": 0}
+                           "ended_otherwise": 0, "started_again": 0, "preemptions": 0, "refused": 0,
+                           "never_started": 0}
     # The first has one node until 10:10; the second needs both and waits; the array element goes first and ends at its
     # limit, 10:07.
     assert run["wait_seconds"]["max"] == 540
