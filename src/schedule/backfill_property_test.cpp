@@ -202,7 +202,12 @@ class World {
   /// starts earlier than was known, and so elsewhere; never for the sake of one behind it. (Jobs
   /// are walked through in the order of the queue.)
   At promised(const job::Job& job, At at) {
-    if (job.planned_start == 0) return std::next(at);
+    if (job.planned_start == 0) {
+      // One before it starts at another time than was known, and the rest of its reservation is too
+      // short for it.
+      if (!job.what->reservation.empty()) promises_.erase(job.id);
+      return std::next(at);
+    }
     const auto [known, fresh] = promises_.emplace(job.id, job.planned_start);
     if (!one_before_moved_) {
       EXPECT_LE(job.planned_start, known->second) << "job " << job.id << " at " << c_.now;
