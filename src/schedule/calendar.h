@@ -27,6 +27,7 @@ struct Planned {
   cluster::Allocation allocation;
   std::string reservation{};  // in which it is going to run; "" = none
   std::string partition{};
+  std::uint64_t shape = 0;  // of the request that it was found for
 };
 
 /// Running jobs that are thought away: "what if these were gone?".

@@ -36,6 +36,31 @@ std::vector<LicenseBook::Use> LicenseBook::planned_by_others(JobId own) const {
   return out;
 }
 
+/// What reservations keep for their own jobs, beyond what those have already.
+std::vector<LicenseBook::Use> LicenseBook::reserved_for_others(const job::Job& job) const {
+  constexpr int kOccurrences = 16;
+  std::vector<Use> out;
+  const auto& own = state_->view(job.view).names;
+  for (const auto& [name, one] : state_->reservations()) {
+    if (one.licenses.empty() || std::ranges::find(own, name) != own.end()) continue;
+    job::LicenseCounts kept(one.licenses.begin(), one.licenses.end());
+    for (const JobId id : state_->jobs_in(name)) {
+      for (const auto& [used, count] : job::license_counts(state_->find(id)->licenses_taken)) {
+        if (const auto at = kept.find(used); at != kept.end()) {
+          at->second -= std::min<std::uint64_t>(at->second, count);
+        }
+      }
+    }
+    reservation::Window at = one.window(now_);
+    for (int i = 0; i < kOccurrences; ++i) {
+      out.push_back({{at.from, at.until}, kept});
+      if (!one.recurs()) break;
+      at = reservation::next_occurrence(one.flags, at);
+    }
+  }
+  return out;
+}
+
 Time LicenseBook::free_from(const job::LicenseCounts& wanted, const std::vector<Use>& uses,
                             Time from, Time seconds) const {
   // The most that is held at one moment changes only where somebody begins or ends.
@@ -73,6 +98,9 @@ Time LicenseBook::free_from(const job::Job& job, Time from, Time seconds) {
   if (job.what->licenses.empty()) return from;
   std::vector<Use> uses = running();
   std::ranges::move(planned_by_others(job.id), std::back_inserter(uses));
+  if (!state_->reservations().empty()) {
+    std::ranges::move(reserved_for_others(job), std::back_inserter(uses));
+  }
   Time best = 0;
   for (const job::LicenseCounts& wanted : job::license_choices(job.what->licenses)) {
     const Time at = free_from(wanted, uses, from, seconds);

@@ -29,6 +29,7 @@ class LicenseBook {
   };
   const std::vector<Use>& running();
   [[nodiscard]] std::vector<Use> planned_by_others(JobId job) const;
+  [[nodiscard]] std::vector<Use> reserved_for_others(const job::Job& job) const;
   [[nodiscard]] Time free_from(const job::LicenseCounts& wanted, const std::vector<Use>& uses,
                                Time from, Time seconds) const;
 

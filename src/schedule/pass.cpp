@@ -243,9 +243,13 @@ std::optional<JobPlan> Pass::as_promised(const Job& job, const place::Prepared& 
   if (promised->reservation != (inside == nullptr ? std::string() : inside->name)) {
     return std::nullopt;
   }
+  if (promised->shape != job.what->shape) return std::nullopt;  // scontrol update
   const Time until = now_ + seconds_of(job, prepared) + earliest_.wake_of(promised->allocation);
   ++work_.placed;
-  if (!known_->calendar.is_free({job.id, {now_, until}, promised->allocation})) return std::nullopt;
+  if (!known_->calendar.is_free(
+          {job.id, {now_, until}, promised->allocation, promised->reservation})) {
+    return std::nullopt;
+  }
   return prepared.as_planned(promised->partition, promised->allocation);
 }
 

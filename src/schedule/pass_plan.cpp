@@ -48,6 +48,7 @@ bool Pass::keep_old(const Job& job, Time unless_before) {
   const auto [first, last] = old_.equal_range(job.id);
   if (first == last || first->second.span.from > unless_before) return false;
   if (!may_be_in(job, first->second.reservation)) return false;
+  if (first->second.shape != job.what->shape) return false;  // scontrol update
   // The time limit may be another since.
   const place::Prepared& prepared = known_->shapes.of(*state_, job).prepared;
   const Span& span = first->second.span;
@@ -66,8 +67,12 @@ bool Pass::keep_old(const Job& job, Time unless_before) {
 }
 
 void Pass::keep(const Job& job, Time start, Time seconds, const JobPlan& plan) {
-  known_->calendar.add(
-      {job.id, {start, start + seconds}, plan.allocation, plan.reservation, plan.partition});
+  known_->calendar.add({job.id,
+                        {start, start + seconds},
+                        plan.allocation,
+                        plan.reservation,
+                        plan.partition,
+                        job.what->shape});
 }
 
 void Pass::show(const Job& job) {

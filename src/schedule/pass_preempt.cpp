@@ -123,7 +123,8 @@ void Pass::keep_claim(const Job& job) {
                   {start, start + seconds},
                   old->second.allocation,
                   old->second.reservation,
-                  old->second.partition};
+                  old->second.partition,
+                  old->second.shape};
     if (known_->calendar.is_free(again)) {
       known_->calendar.add(std::move(again));
       show(job);

@@ -265,6 +265,34 @@ TEST_F(ReservedJobs, ADailyOneComesAgain) {
   EXPECT_EQ(c.state.find_reservation("r")->start, kStart + 25 * 3600);
 }
 
+TEST(ReservedLicenses, AreKeptForItsJobs) {
+  job::Policy policy;
+  policy.licenses = {{"cad", 2}};
+  Controller c(policy);
+  Scheduler scheduler;
+  const auto made = reserve(c.state,
+                            {{"StartTime", "now+30minutes"},
+                             {"Duration", "60"},
+                             {"Licenses", "cad:2"},
+                             {"Flags", "LICENSE_ONLY"}},
+                            c.now);
+  ASSERT_TRUE(made) << made.error().what();
+  const JobId short_one = c.submit("-L cad:1 -n1 --mem=1G -t 30");
+  const JobId long_one = c.submit("-L cad:1 -n1 --mem=1G -t 31");
+  const JobId mine = c.submit("--reservation=r -L cad:2 -n1 --mem=1G -t 20");
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(short_one), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.shown(long_one), "PENDING Licenses");
+  EXPECT_EQ(c.shown(mine).substr(0, 7), "PENDING");
+  c.begun(short_one);
+  c.runs_to_the_end(short_one);
+  c.now = kStart + 1800;
+  c.state.tick(c.now);
+  scheduler.run(c.state, c.now);
+  EXPECT_EQ(c.shown(mine), "RUNNING+CONFIGURING None");
+  EXPECT_EQ(c.shown(long_one), "PENDING Licenses");
+}
+
 TEST_F(ReservedJobs, TheyAreAsBeforeAfterARestart) {
   make({{"ReservationName", "a"},
         {"StartTime", "now"},
