@@ -69,7 +69,10 @@ bool kept_by_state(const State::Memory& m, NodeIndex index) {
     if (state == "NOT_RESPONDING") return !node.responding;
     if (state == "PLANNED") return node.planned;
     if (state == "DYNAMIC_NORM") return !node.line.empty();
-    return false;
+    if (state == "DYNAMIC_FUTURE") return node.future;
+    if (state == "MAINTENANCE") return node.maintenance;
+    if (state == "RESERVED") return !node.reservation.empty();
+    return false;  // PERFCTRS: a state that no node has
   });
 }
 
