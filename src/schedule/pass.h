@@ -133,6 +133,7 @@ class Pass {
   void keep_claim(const job::Job& job);
   [[nodiscard]] bool plans_behind(const job::Job& job) const;
   void gather_parked();
+  void note_parked(JobId id);
   void resume_down_to(std::uint32_t tier);
   void give_cores_up();
   /// Without backfill: somebody before it waits in its partition.

@@ -9,6 +9,10 @@ namespace berth::schedule {
 using job::Job;
 using place::JobPlan;
 
+namespace {
+constexpr Time kSoon = 2;  // seconds
+}
+
 /// Somebody behind this one has a place: what it may take is known when plans are made anew.
 bool Pass::plans_behind(const Job& job) const {
   if (kind_ == Kind::plan) return false;
@@ -68,6 +72,7 @@ Pass::Outcome Pass::take_place(const Job& job, const place::Prepared& prepared,
     for (const Job* part : parts) {
       known_->calendar.started(part->allocation);
       earliest_.started(part->allocation);
+      note_parked(part->id);
     }
   }
   const Time seconds = seconds_of(job, prepared);
@@ -138,17 +143,22 @@ void Pass::keep_claim(const Job& job) {
 }
 
 void Pass::gather_parked() {
-  for (const JobId id : state_->parked()) {
-    const Job* job = state_->find(id);
-    if (job == nullptr || job->flags.completing) continue;
-    parked_.emplace_back(state_->tier_of(job->partition), id);
-  }
-  std::ranges::stable_sort(parked_, [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const JobId id : state_->parked()) note_parked(id);
+}
+
+/// Its turn is still to come: who takes the place of others is of a higher tier.
+void Pass::note_parked(JobId id) {
+  const Job* job = state_->find(id);
+  if (job == nullptr || !job->parked() || job->flags.completing) return;
+  parked_.emplace_back(state_->tier_of(job->partition), id);
+  std::stable_sort(parked_.begin() + static_cast<std::ptrdiff_t>(resumed_), parked_.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
 }
 
 /// Suspended jobs of this tier or a higher one come before those that wait: they go on, or their
 /// cores are kept from those.
 void Pass::resume_down_to(std::uint32_t tier) {
+  std::vector<std::pair<JobId, cluster::Allocation>> stay;
   for (; resumed_ < parked_.size() && parked_[resumed_].first >= tier; ++resumed_) {
     const JobId id = parked_[resumed_].second;
     const Job* job = state_->find(id);
@@ -160,13 +170,15 @@ void Pass::resume_down_to(std::uint32_t tier) {
       one.cores = share.cores;
     }
     // One that comes before it may be about to have them.
-    constexpr Time kSoon = 2;
-    const Time left = std::max<Time>(end_of(*job, now_) - now_, kSoon);
     if (known_->calendar.is_free({id, {now_, now_ + kSoon}, cores}) && state_->unpark(id, now_)) {
       known_->calendar.started(cores);
       earliest_.started(cores);
-      continue;
+    } else {
+      stay.emplace_back(id, std::move(cores));
     }
+  }
+  for (auto& [id, cores] : stay) {
+    const Time left = std::max<Time>(end_of(*state_->find(id), now_) - now_, kSoon);
     known_->calendar.add({id, {now_, now_ + left}, std::move(cores)});
     kept_cores_.push_back(id);
   }
