@@ -159,6 +159,8 @@ def test_partitions_and_config_show_it(requeue):
     c.run("scontrol", "update", "PartitionName=safe", "PreemptMode=OFF")
     bad = c.run("scontrol", "update", "PartitionName=safe", "PreemptMode=NEVER", rc=1)
     assert "PreemptMode" in bad.stderr
+    bad = c.run("scontrol", "update", "PartitionName=safe", "PreemptMode=SUSPEND", rc=1)
+    assert "needs GANG" in bad.stderr
 
 
 def test_suspended_ones_go_on(suspend):

@@ -41,6 +41,7 @@ Result<conf::PartitionLine> with_keys(conf::PartitionLine line, const wire::Part
                                       const Setup& setup, const cluster::Cluster& cluster) {
   conf::Complaints complaints;
   put_keys(line, record, complaints);
+  conf::check_preempt_of_partition(setup.keys().preempt, line.name, line.rules, complaints);
   if (complaints.failed()) return std::unexpected(complaints.as_error());
   // A key that slurm.conf may have and berth does not use must not be taken in silence here.
   for (const conf::UnusedKeys& unused : complaints.unused_keys()) {

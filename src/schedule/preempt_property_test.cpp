@@ -244,7 +244,12 @@ class World {
       }
     }
     if (suspends) return;
-    // Nobody is asked to go who is not needed.
+    // Nobody is asked to go who is not needed. On a large cluster somebody may have been started
+    // beside the plans before they were made anew.
+    const bool others_started = std::ranges::any_of(c_.state.holding(), [&](JobId id) {
+      return c_.at(id).start_time == c_.now && c_.at(id).flags.configuring;
+    });
+    if (options_.small == 0 && others_started) chosen.clear();
     for (const JobId spared : chosen) {
       std::set<JobId> others = ending;
       others.insert(chosen.begin(), chosen.end());
