@@ -88,9 +88,7 @@ bool Pass::reservation_is_why(const Job& job, const place::Prepared& prepared, K
   if (each_one_ ? !prepared.now({state_->usage(), false}) : !earliest_.room_now(prepared, work_)) {
     return false;
   }
-  const bool maintenance = std::ranges::any_of(
-      in_the_way, [](const Reservation* one) { return one->flags.has(reservation::Flag::maint); });
-  known.word = maintenance ? "ReqNodeNotAvail, Reserved for maintenance" : "Reservation";
+  known.word = reserved_reason(in_the_way);
   known.text = reserved_words(state_->cluster(), *in_the_way.front(), now_);
   return true;
 }

@@ -107,6 +107,13 @@ TEST_F(ReservedJobs, MaintenanceHasItsOwnWord) {
   EXPECT_EQ(c.shown(waits), "PENDING ReqNodeNotAvail, Reserved for maintenance");
   EXPECT_EQ(c.at(waits).planned_start, kStart + 3600);
   EXPECT_TRUE(c.state.find_node("gpu1")->maintenance);
+  // One that is not there yet is told the same.
+  const Foreseen next = scheduler.foresee(c.state, c.trial("-n1 --mem=1G -t 5"), c.now);
+  EXPECT_EQ(next.start, kStart + 3600);
+  EXPECT_EQ(next.why.reason, "ReqNodeNotAvail, Reserved for maintenance");
+  for (const std::string& fact : scheduler.why(c.state, c.at(waits), c.now).facts) {
+    EXPECT_EQ(fact.find("kept for jobs before"), std::string::npos) << fact;
+  }
 }
 
 TEST_F(ReservedJobs, CoresAndDevicesOfANode) {

@@ -9,6 +9,12 @@
 #include "text/hostlist.h"
 
 namespace berth::schedule {
+namespace {
+
+constexpr std::string_view kReservation = "Reservation";
+constexpr std::string_view kForMaintenance = "ReqNodeNotAvail, Reserved for maintenance";
+
+}  // namespace
 
 using reservation::Flag;
 using reservation::Window;
@@ -83,6 +89,16 @@ std::vector<const Reservation*> reservations_meeting(const Reserved& reserved,
     }
   }
   return out;
+}
+
+std::string_view reserved_reason(const std::vector<const Reservation*>& in_the_way) {
+  const bool maintenance = std::ranges::any_of(
+      in_the_way, [](const Reservation* one) { return one->flags.has(reservation::Flag::maint); });
+  return maintenance ? kForMaintenance : kReservation;
+}
+
+bool is_reserved_reason(std::string_view reason) {
+  return reason == kForMaintenance || reason == kReservation;
 }
 
 }  // namespace berth::schedule

@@ -27,6 +27,11 @@ std::optional<OwnWait> own_reservation_wait(const std::vector<const Reservation*
 /// The reservation in which it would start first; nullptr = in none.
 const Reservation* first_place(const job::State& state, const job::Job& job);
 
+/// squeue's word for a job that these keep from starting.
+std::string_view reserved_reason(const std::vector<const Reservation*>& in_the_way);
+/// True for such a word, and for that of a job whose own reservation has not begun.
+bool is_reserved_reason(std::string_view reason);
+
 /// Those that have one of these nodes in that time, each once.
 std::vector<const Reservation*> reservations_meeting(const Reserved& reserved,
                                                      const std::vector<NodeIndex>& nodes,

@@ -135,7 +135,7 @@ void explain_wait(State& state, Knowledge& knowledge, const Job& job, const job:
   }
   const std::vector<std::string> reserved = reserved_facts(state, shape.prepared, job, now);
   out.facts.insert(out.facts.end(), reserved.begin(), reserved.end());
-  if (plan.verdict == place::Verdict::now && reserved.empty() && job.reason != "Reservation") {
+  if (plan.verdict == place::Verdict::now && reserved.empty() && !is_reserved_reason(out.reason)) {
     out.facts.emplace_back("what it needs is free, but it is kept for jobs before this one");
   }
   out.basis = basis_of(out, knowledge.calendar, job);
@@ -236,10 +236,17 @@ Foreseen foresee(State& state, Knowledge& knowledge, const Job& trial, Time now)
   } else {
     plan = prepared.plan(state.usage(), place::Detail::verdict);
   }
-  out.why.reason = trial.begin_time > now                 ? "BeginTime"
-                   : !plan->pending_reason.empty()        ? plan->pending_reason
-                   : prepared.now({state.usage(), false}) ? "Priority"
-                                                          : "Resources";
+  if (trial.begin_time > now) {
+    out.why.reason = "BeginTime";
+  } else if (!plan->pending_reason.empty()) {
+    out.why.reason = plan->pending_reason;
+  } else if (!prepared.now({state.usage(), false})) {
+    out.why.reason = "Resources";
+  } else {
+    const auto reserved = reservations_meeting(knowledge.calendar.reserved(), earliest.kept_out(),
+                                               {now, now + seconds}, now);
+    out.why.reason = reserved.empty() ? "Priority" : reserved_reason(reserved);
+  }
   explain_wait(state, knowledge, trial, key, now, out.why);
   knowledge.calendar.remove(trial.id);
   return out;
