@@ -96,16 +96,12 @@ class World {
         c_.now += static_cast<Time>(random_() % 20);
         if (!ends_.empty()) c_.now = std::min(c_.now, ends_.begin()->first);
         if (due) c_.now = std::min(c_.now, *due);
+        end_jobs();  // one whose time is up has ended before somebody comes
         submit();
       } else {
         const Time end = ends_.empty() ? *due : ends_.begin()->first;
         c_.now = std::max(c_.now, due ? std::min(end, *due) : end);
-        while (!ends_.empty() && ends_.begin()->first <= c_.now) {
-          const JobId id = ends_.begin()->second;
-          ends_.erase(ends_.begin());
-          c_.begun(id);
-          c_.runs_to_the_end(id);
-        }
+        end_jobs();
       }
       if (due && c_.now >= *due) c_.state.tick(c_.now);
       schedule();
@@ -115,6 +111,15 @@ class World {
   }
 
  private:
+  void end_jobs() {
+    while (!ends_.empty() && ends_.begin()->first <= c_.now) {
+      const JobId id = ends_.begin()->second;
+      ends_.erase(ends_.begin());
+      c_.begun(id);
+      c_.runs_to_the_end(id);
+    }
+  }
+
   std::string wait_list() const {
     std::string out;
     for (const JobId id : waiting_) {
