@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "job/memory.h"
 #include "place/network_words.h"
@@ -370,7 +371,7 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   if (!rest.array || rest.array->rest.count() <= 1) {
     if (rest.array) {
       rest.array->task = task;
-      rest.array->rest.clear();
+      rest.array->rest = {};
     }
     leave_queue(rest.id);
     touch(rest);
@@ -407,10 +408,12 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.comment = rest.comment;
   element.admin_comment = rest.admin_comment;
   element.sluid = next_sluid(rest.submit_time);
+  // A million indices are not copied for each element.
+  Bits indices = std::exchange(rest.array->rest, {});
+  indices.reset(task);
   element.array = std::make_unique<ArrayFacts>(*rest.array);
   element.array->task = task;
-  element.array->rest.clear();
-  rest.array->rest.reset(task);
+  rest.array->rest = std::move(indices);
   touch(rest);
   Job& kept = jobs.emplace(element.id, std::move(element)).first->second;
   add_to_group(kept);
