@@ -17,10 +17,6 @@ namespace {
 constexpr std::uint32_t kMaxSeconds = 65533;  // what Slurm keeps timeouts in
 constexpr std::uint32_t kLargest = UINT32_MAX - 2;
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 bool unlimited(const Pair& pair) {
   return text::equal_ignoring_case(pair.value, "UNLIMITED") ||
          text::equal_ignoring_case(pair.value, "INFINITE") || pair.value == "-1";

@@ -24,10 +24,6 @@ constexpr std::array<std::string_view, 10> kFlags = {
 constexpr std::array<std::string_view, 7> kAutoDetect = {"nvml", "nvidia", "rsmi", "oneapi",
                                                          "nrt",  "full",   "off"};
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 class GresReader {
  public:
   GresReader(GresConf& out, Complaints& complaints) : out_(out), complaints_(complaints) {}

@@ -19,10 +19,6 @@ constexpr auto kStates = std::to_array<std::string_view>(
     {"CLOUD", "DOWN", "DRAIN", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "FAIL", "INVALID_REG",
      "MAINTENANCE", "NOT_RESPONDING", "PERFCTRS", "PLANNED", "RESERVED"});
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 struct Program {
   std::string_view key;
   std::string PowerKeys::* field;

@@ -33,10 +33,6 @@ constexpr auto kParameters = std::to_array<Parameter>({
     {"youngest_first"},
 });
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 bool is_number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -54,10 +54,6 @@ constexpr auto kWeights = std::to_array<Weight>({
     {"PriorityWeightQOS", &PriorityKeys::weight_qos},
 });
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 void flags(const Pair& pair, PriorityKeys& keys, Complaints& complaints) {
   std::array<std::string_view, kFlags.size()> names;
   std::ranges::transform(kFlags, names.begin(), &Flag::name);

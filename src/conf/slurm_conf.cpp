@@ -42,10 +42,6 @@ constexpr std::array<std::string_view, 3> kTaskPlugins = {"task/affinity", "task
 constexpr std::array<std::string_view, 5> kLineTypes = {"NodeName", "PartitionName", "DownNodes",
                                                         "NodeSet", "PowerAction"};
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 class SlurmReader {
  public:
   SlurmReader(SlurmConf& out, Complaints& complaints) : out_(out), complaints_(complaints) {}

@@ -19,10 +19,6 @@ constexpr std::uint32_t kMaxCpus = 16384;  // of one node
 constexpr std::array<std::string_view, 7> kNodeStates = {"UNKNOWN", "CLOUD",   "DOWN",  "DRAIN",
                                                          "FAIL",    "FAILING", "FUTURE"};
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 bool no_limit(const Pair& pair) {
   return text::equal_ignoring_case(pair.value, "UNLIMITED") ||
          text::equal_ignoring_case(pair.value, "INFINITE") || pair.value == "-1";

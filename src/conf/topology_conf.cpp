@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::string_view kFile = "topology.conf";
 
-bool is(const Pair& pair, std::string_view key) {
-  return text::equal_ignoring_case(pair.key, key);
-}
-
 class TopologyReader {
  public:
   TopologyReader(TopologyConf& out, Complaints& complaints) : out_(out), complaints_(complaints) {}

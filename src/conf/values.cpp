@@ -36,6 +36,10 @@ std::string allowed_text(std::span<const std::string_view> allowed) {
 
 }  // namespace
 
+bool is(const Pair& pair, std::string_view key) {
+  return text::equal_ignoring_case(pair.key, key);
+}
+
 std::optional<Located<bool>> boolean(const Pair& pair, Complaints& complaints) {
   if (is_one_of(pair.value, {"yes", "true", "1"})) return Located<bool>{true, pair.at};
   if (is_one_of(pair.value, {"no", "false", "0"})) return Located<bool>{false, pair.at};

@@ -13,6 +13,8 @@
 
 namespace berth::conf {
 
+/// The pair has this key; case does not matter.
+bool is(const Pair& pair, std::string_view key);
 /// YES/NO, TRUE/FALSE, 1/0.
 std::optional<Located<bool>> boolean(const Pair& pair, Complaints& complaints);
 /// A whole number of min … max.

@@ -1,7 +1,6 @@
 #include "job/licenses.h"
 
-#include <fmt/format.h>
-
+#include "reservation/reservation.h"
 #include "text/number.h"
 #include "text/words.h"
 
@@ -31,11 +30,7 @@ std::vector<LicenseCounts> license_choices(std::string_view text) {
 }
 
 std::string license_text(const LicenseCounts& counts) {
-  std::string out;
-  for (const auto& [name, count] : counts) {
-    out += fmt::format("{}{}:{}", out.empty() ? "" : ",", name, count);
-  }
-  return out;
+  return reservation::license_text(counts);
 }
 
 }  // namespace berth::job
