@@ -36,14 +36,16 @@ class ChangeLog {
   }
 
   void add(NodeIndex node) {
-    if (nodes_.size() >= most_) {
-      before_ += nodes_.size();
-      nodes_.clear();
+    if (nodes_.size() >= 2 * most_) {
+      const std::size_t old = nodes_.size() - most_;
+      before_ += old;
+      nodes_.erase(nodes_.begin(), nodes_.begin() + static_cast<std::ptrdiff_t>(old));
     }
     nodes_.push_back(node);
   }
-  /// Where there are more changes than nodes, who looks may as well look at all of them.
-  void keep_at_most(std::size_t changes) { most_ = changes; }
+  /// At least so many, the newest. Where there are more changes than nodes, who looks may as well
+  /// look at all of them.
+  void keep(std::size_t changes) { most_ = changes; }
 
  private:
   static std::uint64_t fresh() {

@@ -94,7 +94,7 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
     rooms.push_back(cluster.nodes[i].usable ? room_of(cluster.nodes[i], nodes_[i]) : Room{});
   }
   rooms_ = RoomTree(std::move(rooms));
-  changes_.keep_at_most(nodes_.size() + 64);
+  changes_.keep(nodes_.size() + 64);
 }
 
 void Usage::refresh_room(NodeIndex index) {

@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::job {
 State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
     : cluster(std::move(cluster_in)), policy(std::move(policy_in)), next_id(policy.first_job_id) {
   nodes.resize(cluster.nodes.size());
+  ends_changed.keep(nodes.size() + 64);
   usage = std::make_unique<cluster::Usage>(cluster);
   priority_totals = job::priority_totals(cluster, policy);
   for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) take_configured_state(i, 0);
@@ -179,7 +181,17 @@ Time State::Memory::after_due(const Job& job) const {
   return due;
 }
 
+void State::Memory::note_end(const Job& job) {
+  // One that stands still ends later with every second.
+  constexpr Time kStandsStill = -1;
+  if (!job.running || job.running->released) return;
+  const Time end = job.base == Base::suspended ? kStandsStill : job.over_by();
+  if (std::exchange(job.running->known_end, end) == end) return;
+  for (const cluster::NodeShare& share : job.allocation.nodes) ends_changed.add(share.node);
+}
+
 void State::Memory::arm(const Job& job) {
+  note_end(job);
   disarm(job.id);
   std::optional<Time> next;
   const auto at = [&](Time when) {

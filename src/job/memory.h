@@ -12,6 +12,7 @@
 #include "job/licenses.h"
 #include "job/priority.h"
 #include "job/state.h"
+#include "job/table.h"
 #include "job/when.h"
 #include "request/parse.h"
 
@@ -23,7 +24,8 @@ struct State::Memory {
   cluster::Cluster cluster;
   Policy policy;
   std::unique_ptr<cluster::Usage> usage;
-  std::map<JobId, Job> jobs;
+  cluster::ChangeLog ends_changed;  // nodes of jobs whose end has come to be another
+  Table jobs;
   std::set<JobId> holding;       // jobs that hold nodes: few among many that wait
   std::vector<NodeState> nodes;  // by NodeIndex
   std::set<QueueKey> queue;      // pending, not held, begin time and dependencies met
@@ -110,6 +112,8 @@ struct State::Memory {
   void drop_plan(Job& job);
   /// When the job next needs tick().
   void arm(const Job& job);
+  /// Tells those who keep lists of ends; part of arm().
+  void note_end(const Job& job);
   void disarm(JobId id);
   /// OverTimeLimit of its partition or the cluster, in seconds.
   [[nodiscard]] Time over_time(const Job& job) const;

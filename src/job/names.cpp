@@ -105,6 +105,11 @@ std::optional<Time> Job::limit_at() const {
   return std::min(limit.value_or(preempted->until), preempted->until);
 }
 
+Time Job::over_by() const {
+  constexpr Time kYear = 365L * 24 * 3600;
+  return flags.completing ? 0 : limit_at().value_or(start_time + kYear);
+}
+
 std::string exit_reason(std::int32_t status) {
   const int signal = status & 0x7f;
   if (signal != 0) {

@@ -25,8 +25,11 @@ const Policy& State::policy() const {
 const std::set<JobId>& State::holding() const {
   return m_->holding;
 }
+const cluster::ChangeLog& State::ends_changed() const {
+  return m_->ends_changed;
+}
 const std::map<JobId, Job>& State::jobs() const {
-  return m_->jobs;
+  return m_->jobs.ordered();
 }
 const Job* State::find(JobId id) const {
   return m_->find(id);

@@ -174,6 +174,8 @@ class State {
   [[nodiscard]] const std::map<JobId, Job>& jobs() const;
   /// Jobs that hold nodes.
   [[nodiscard]] const std::set<JobId>& holding() const;
+  /// Nodes where the end of a job that holds them has come to be another, or not to be known.
+  [[nodiscard]] const cluster::ChangeLog& ends_changed() const;
   [[nodiscard]] const Job* find(JobId id) const;
   /// By array id and index: the element's own record, or the pending rest that holds the index.
   [[nodiscard]] const Job* find_element(JobId array, std::uint32_t task) const;

@@ -183,6 +183,7 @@ struct Running {
   std::set<std::string> not_gone;    // COMPLETING: nodes that have not said JobGone
   bool ready = false;                // all nodes said JobBegun
   bool warned = false;               // --signal was sent
+  Time known_end = 0;                // as State::ends_changed() has told it
   bool released = false;             // Usage was given back
   bool keeps_no_cores = false;       // was suspended for another job, which may have its cores
   /// Nodes the job was shrunk by, until they have said JobGone; not part of the allocation.
@@ -296,6 +297,9 @@ struct Job {
   /// When the time limit is over (start + limit + suspended), or the grace of one that gives way;
   /// nullopt = unlimited or not running.
   [[nodiscard]] std::optional<Time> limit_at() const;
+  /// When its time is over at the latest, as things stand; 0 = it is over. A job without a limit is
+  /// taken to run for a year.
+  [[nodiscard]] Time over_by() const;
 };
 
 /// Beyond slurm.conf: what a node said and what was done to it.

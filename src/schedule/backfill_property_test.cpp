@@ -7,6 +7,7 @@
 #include <set>
 
 #include "job/state_test_fixture.h"
+#include "schedule/horizon_test_check.h"
 #include "schedule/reserve_test_fixture.h"
 #include "schedule/schedule.h"
 
@@ -181,6 +182,7 @@ class World {
     }
     c_.state.take_effects();
     c_.state.take_dirty();
+    testing::expect_up_to_date(horizon_, c_.state, c_.now);
     // Who asks for a reservation is before the others, and gets nothing that they could have.
     for (const bool asks : {true, false}) look_at_all(asks);
   }
@@ -240,6 +242,7 @@ class World {
   job::testing::Controller c_;
   Scheduler scheduler_;
   Options options_;
+  Horizon horizon_;
   std::set<JobId> waiting_;
   bool one_before_moved_ = false;
   std::map<JobId, Time> promises_;

@@ -43,14 +43,6 @@ std::uint64_t most_memory(const std::vector<Use>& uses, Time from) {
 
 }  // namespace
 
-Time end_of(const job::Job& job, Time now) {
-  if (job.flags.completing) return now + 1;
-  // A job without a limit is taken to end a year after its start.
-  // One that is suspended ends later by as much as it stands still.
-  const Time still = job.base == job::Base::suspended ? now - job.suspend_time : 0;
-  return std::max(job.limit_at().value_or(job.start_time + kYear) + still, now + 1);
-}
-
 void Calendar::begin(Time now) {
   now_ = now;
   for (const NodeIndex node : with_timeline_) timelines_[node].reset();
@@ -147,18 +139,8 @@ Time Calendar::next_planned_start(NodeIndex node, Time from) const {
 const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
   std::optional<std::vector<Use>>& known = running_[index];
   if (known) return *known;
-  std::vector<Use>& out = known.emplace();
   with_running_.push_back(index);
-  for (const JobId id : state_->node(index).jobs) {
-    const job::Job* job = state_->find(id);
-    if (job == nullptr) continue;
-    const auto& shares = job->allocation.nodes;
-    const auto share = std::ranges::lower_bound(shares, index, {}, &NodeShare::node);
-    if (share == shares.end() || share->node != index) continue;
-    out.push_back(
-        {{0, end_of(*job, now_)}, &*share, job->allocation.whole_nodes, true, id, job->parked()});
-  }
-  return out;
+  return known.emplace(running_uses(*state_, index, now_));
 }
 
 std::vector<Use> Calendar::uses(NodeIndex index) const {

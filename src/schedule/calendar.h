@@ -10,15 +10,12 @@
 #include <vector>
 
 #include "job/state.h"
+#include "schedule/horizon.h"
 #include "schedule/reserved.h"
-#include "schedule/timeline.h"
 
 namespace berth::schedule {
 
 inline constexpr Time kYear = 365L * 24 * 3600;
-
-/// When what a job holds is free again at the latest; always after now.
-Time end_of(const job::Job& job, Time now);
 
 /// A job that waits, and what it is going to have.
 struct Planned {
@@ -92,7 +89,9 @@ class Calendar {
   /// All that is used of a node at any moment of that time.
   [[nodiscard]] cluster::NodeUsage usage_over(NodeIndex node, const Span& span,
                                               const Gone* gone = nullptr) const;
-  /// The same in numbers, for all time to come.
+  /// When more becomes free, wherever it be; planned jobs not counted.
+  const std::vector<Opening>& openings() { return horizon_.follow(*state_, now_); }
+  /// What is free of a node in numbers, for all time to come.
   const Timeline& timeline(NodeIndex node);
   /// When something planned on the node begins, from `from` on; 0 = never.
   [[nodiscard]] Time next_planned_start(NodeIndex node, Time from) const;
@@ -115,6 +114,7 @@ class Calendar {
 
   const job::State* state_;
   Time now_ = 0;
+  Horizon horizon_;
   Reserved reserved_;
   const Reservation* inside_ = nullptr;
   std::multimap<JobId, Planned> plans_;

@@ -22,21 +22,21 @@ constexpr std::size_t kSpareInNetwork = 2048;  // whole switches should be among
 Earliest::Earliest(const job::State& state, Calendar& calendar, Time now)
     : state_(&state), calendar_(&calendar), now_(now), overlay_(state.cluster().nodes.size()) {}
 
-const std::vector<Opening>& Earliest::all_openings() {
-  if (!openings_) openings_ = openings(*state_, now_);
+const std::vector<Opening>& Earliest::openings() {
+  if (openings_ == nullptr) openings_ = &calendar_->openings();
   return *openings_;
 }
 
 void Earliest::started(const cluster::Allocation& allocation) {
   constexpr std::size_t kMostChanged = 1000;
-  if (!openings_) return;
+  if (openings_ == nullptr) return;
   is_changed_.resize(state_->cluster().nodes.size());
   for (const cluster::NodeShare& share : allocation.nodes) {
     changed_.push_back(share.node);
     is_changed_[share.node] = true;
   }
   if (changed_.size() < kMostChanged) return;
-  openings_.reset();
+  openings_ = nullptr;
   changed_.clear();
   is_changed_.clear();
 }
@@ -143,7 +143,7 @@ std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
 
 std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds, Time not_before,
                                                Work& work, bool few_switches) {
-  const std::vector<Opening>& all = all_openings();
+  const std::vector<Opening>& all = openings();
   const cluster::Room& floor = job.floor();
   const std::size_t placed_before = work.placed;
   const std::size_t looked_before = work.looked_at;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "place/prepared.h"
-#include "schedule/horizon.h"
+#include "schedule/calendar.h"
 
 namespace berth::schedule {
 
@@ -60,14 +60,14 @@ class Earliest {
   /// The first moment from `from` on at which the node could do, in numbers. What runs there and
   /// must be over is over by `from`, as far as the openings know.
   Time ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds);
-  const std::vector<Opening>& all_openings();
+  const std::vector<Opening>& openings();
 
   const job::State* state_;
   Calendar* calendar_;
   Time now_;
   cluster::Overlay overlay_;
-  std::optional<std::vector<Opening>> openings_;
-  std::vector<NodeIndex> changed_;  // nodes where a job has started since the openings were made
+  const std::vector<Opening>* openings_ = nullptr;  // unset: to be brought up to date
+  std::vector<NodeIndex> changed_;  // nodes where a job has started since that was done
   std::vector<bool> is_changed_;    // the same by node
   bool plans_in_the_way_ = false;
   std::vector<NodeIndex> kept_out_;

@@ -1,38 +1,74 @@
 #include "schedule/horizon.h"
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
 
 namespace berth::schedule {
+namespace {
 
-std::vector<Opening> openings(const job::State& state, Time now) {
-  const cluster::Cluster& cluster = state.cluster();
-  struct End {
-    Time at;
-    const job::Job* job;
-  };
-  std::vector<End> ends;
-  ends.reserve(state.holding().size());
-  for (const JobId id : state.holding()) {
-    const job::Job* job = state.find(id);
-    if (job->running && !job->running->released) ends.push_back({end_of(*job, now), job});
+bool before(const Opening& a, const Opening& b) {
+  return std::tie(a.at, a.node) < std::tie(b.at, b.node);
+}
+
+}  // namespace
+
+std::optional<std::vector<NodeIndex>> Horizon::changed(const job::State& state) const {
+  std::vector<NodeIndex> out = drifting_;
+  for (const auto& [log, place] :
+       {std::pair(&state.usage().changes(), &usage_), std::pair(&state.ends_changed(), &ends_)}) {
+    if (place->log != log->id()) return std::nullopt;
+    const auto news = log->since(place->read);
+    if (!news) return std::nullopt;
+    out.insert(out.end(), news->begin(), news->end());
   }
-  std::ranges::sort(ends, [](const End& a, const End& b) {
-    return a.at != b.at ? a.at < b.at : a.job->id < b.job->id;
-  });
-  std::vector<std::optional<Balance>> nodes(cluster.nodes.size());
-  std::vector<Opening> out;
-  out.reserve(ends.size());
-  for (const End& end : ends) {
-    for (const cluster::NodeShare& share : end.job->allocation.nodes) {
-      if (!cluster.nodes[share.node].usable) continue;
-      std::optional<Balance>& node = nodes[share.node];
-      if (!node) node.emplace(cluster.nodes[share.node], state.usage().at(share.node));
-      node->ends(share, end.job->allocation.whole_nodes);
-      out.push_back({end.at, share.node, node->room()});
-    }
-  }
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
+}
+
+void Horizon::look_at(const job::State& state, NodeIndex node, Time now,
+                      std::vector<Opening>& out) {
+  const cluster::Node& what = state.cluster().nodes[node];
+  if (!what.usable) return;
+  std::vector<Timeline::Use> uses = running_uses(state, node, now);
+  if (uses.empty()) return;
+  std::ranges::stable_sort(uses, {}, [](const Timeline::Use& use) { return use.span.until; });
+  Balance balance(what, state.usage().at(node));
+  bool drifts = false;
+  for (const Timeline::Use& use : uses) {
+    balance.ends(*use.share, use.whole_node);
+    out.push_back({use.span.until, node, balance.room()});
+    drifts = drifts || state.find(use.job)->base == job::Base::suspended;
+  }
+  if (drifts) drifting_.push_back(node);
+}
+
+const std::vector<Opening>& Horizon::follow(const job::State& state, Time now) {
+  const std::size_t nodes = state.cluster().nodes.size();
+  std::optional<std::vector<NodeIndex>> news = changed(state);
+  usage_ = {state.usage().changes().id(), state.usage().changes().size()};
+  ends_ = {state.ends_changed().id(), state.ends_changed().size()};
+  if (news && news->empty()) return all_;
+  if (!news) {
+    all_.clear();
+    news.emplace(nodes);
+    std::iota(news->begin(), news->end(), NodeIndex{0});
+  }
+  std::vector<bool> again(nodes);
+  for (const NodeIndex node : *news) again[node] = true;
+  drifting_.clear();
+  std::vector<Opening> fresh;
+  for (const NodeIndex node : *news) look_at(state, node, now, fresh);
+  std::ranges::stable_sort(fresh, before);
+  std::erase_if(all_, [&](const Opening& one) { return again[one.node]; });
+  spare_.clear();
+  spare_.reserve(all_.size() + fresh.size());
+  std::ranges::merge(all_, fresh, std::back_inserter(spare_), before);
+  std::swap(all_, spare_);
+  return all_;
 }
 
 }  // namespace berth::schedule

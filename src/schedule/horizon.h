@@ -1,22 +1,44 @@
-// What becomes free when running jobs reach their limits, as one list in the order of time. Made
-// once for a pass; every search for a start walks along it.
+// What becomes free when running jobs reach their limits, as one list in the order of time, which
+// every search for a start walks along. It is kept from walk to walk: only nodes where something
+// has changed are looked at again.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "cluster/room.h"
-#include "schedule/calendar.h"
+#include "schedule/running.h"
 
 namespace berth::schedule {
 
 /// A job that runs on the node ends; what is free there from then on, planned jobs not counted.
 struct Opening {
-  Time at = 0;
+  Time at = 0;  // a job that should have ended before now ends at once
   NodeIndex node = 0;
   cluster::Room room;
+  friend bool operator==(const Opening&, const Opening&) = default;
 };
 
-/// By time, then by node. Nodes that are not usable are left out.
-std::vector<Opening> openings(const job::State& state, Time now);
+class Horizon {
+ public:
+  /// As things stand: by time, then by node. Nodes that are not usable are left out.
+  const std::vector<Opening>& follow(const job::State& state, Time now);
+
+ private:
+  /// Nodes that may look different from how they did; nullopt: any of them may.
+  std::optional<std::vector<NodeIndex>> changed(const job::State& state) const;
+  void look_at(const job::State& state, NodeIndex node, Time now, std::vector<Opening>& out);
+
+  /// How far a log has been read.
+  struct Place {
+    std::uint64_t log = 0;
+    std::uint64_t read = 0;
+  };
+  Place usage_;
+  Place ends_;
+  std::vector<Opening> all_;
+  std::vector<Opening> spare_;  // memory to make the next list in
+  std::vector<NodeIndex> drifting_;  // a job there stands still: its end is another every second
+};
 
 }  // namespace berth::schedule

@@ -14,6 +14,8 @@ using place::Verdict;
 
 /// A placement costs about as much as a look at so many nodes.
 constexpr std::size_t kPlacementWork = 50;
+/// So does a job in its turn: its record and all that is known of it are to be found.
+constexpr std::size_t kTurnWork = 40;
 
 }  // namespace
 
@@ -92,7 +94,7 @@ bool Pass::go_on(std::size_t work) {
     const Job* job = key ? state_->find(turn.key.id) : nullptr;
     if (resumed_ < parked_.size()) resume_down_to(turn.key.tier);
     if (job != nullptr) {
-      work_.looked_at += 1;
+      work_.looked_at += kTurnWork;
       const Outcome outcome = consider(*job, turn.group);
       const Known& known = groups_[turn.group];
       const bool hopeless = outcome == Outcome::waits && known.failed &&

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "job/state_test_fixture.h"
+#include "schedule/horizon_test_check.h"
 #include "schedule/preempt.h"
 #include "schedule/schedule.h"
 
@@ -198,6 +199,7 @@ class World {
     constexpr int kMostSlices = 100000;
     for (int i = 0; i < kMostSlices && scheduler_.run(c_.state, c_.now, options_).unfinished; ++i) {
     }
+    testing::expect_up_to_date(horizon_, c_.state, c_.now);
     if (first) look_at(*first, before);
     answer();
   }
@@ -288,6 +290,7 @@ class World {
   job::testing::Controller c_;
   Scheduler scheduler_;
   Options options_;
+  Horizon horizon_;
   std::multimap<Time, Event> events_;
   std::set<JobId> told_;  // gave way before the last look
 };

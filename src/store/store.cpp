@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "store/blob_key.h"
+#include "store/checkpointer.h"
 #include "store/schema.h"
 #include "store/sqlite.h"
 #include "store/wal_tail.h"
@@ -21,7 +22,10 @@ namespace berth::store {
 namespace {
 
 constexpr std::size_t kPageSize = 4096;
-constexpr int kCheckpointFrames = 1000;  // about 4 MB of log: a few milliseconds to copy
+/// Each 4 MB of the log are copied into the database by the Checkpointer.
+constexpr int kSomeFrames = 1000;
+/// Where it does not get to the end of it, the committing thread copies what is left.
+constexpr int kMostFrames = 4000;
 
 /// One controller for each store, whatever its run directory is. Also makes the file, for its mode:
 /// -wal and -shm get the mode of the database.
@@ -61,8 +65,11 @@ struct Store::Inside {
   std::uint32_t next_job_id = 0;
   bool tail_uncertain = false;
   bool full_sync = true;
+  int copied_at = 0;  // frames of the log when the checkpointer was called last
+  Checkpointer checkpointer;
 
-  explicit Inside(const std::string& directory) : tail(database_path(directory)) {}
+  explicit Inside(const std::string& directory)
+      : tail(database_path(directory)), checkpointer(database_path(directory)) {}
 
   Result<void> open(const std::string& directory);
   Result<void> prepare();
@@ -74,12 +81,20 @@ struct Store::Inside {
   template <class Fn>
   Result<void> transaction(bool synced, Fn&& fn);
 
-  static int after_commit(void* self, sqlite3* database, const char*, int frames) {
-    static_cast<Inside*>(self)->tail.note(static_cast<std::size_t>(frames), kPageSize);
-    if (frames >= kCheckpointFrames) {
+  /// The log has so many frames now.
+  void committed(sqlite3* connection, int frames) {
+    tail.note(static_cast<std::size_t>(frames), kPageSize);
+    if (frames < copied_at) copied_at = 0;  // it has begun anew
+    if (frames >= kMostFrames) {
       // What it cannot copy now it copies next time: not a failure of the commit.
-      ::sqlite3_wal_checkpoint_v2(database, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+      ::sqlite3_wal_checkpoint_v2(connection, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+    } else if (frames >= copied_at + kSomeFrames) {
+      copied_at = frames;
+      checkpointer.wake();
     }
+  }
+  static int after_commit(void* self, sqlite3* database, const char*, int frames) {
+    static_cast<Inside*>(self)->committed(database, frames);
     return SQLITE_OK;
   }
 };

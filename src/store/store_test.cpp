@@ -261,6 +261,39 @@ TEST_F(Stores, HistoryIsReadWhileCommitsGoOn) {
 }
 
 // A controller that is killed at any moment: every commit it was told of is there.
+TEST_F(Stores, TheLogIsCopiedIntoTheDatabaseBesideTheCommits) {
+  constexpr std::size_t kSize = 5'000'000;
+  Store store = open();
+  Batch batch;
+  batch.jobs = {job(1, "PENDING")};
+  batch.jobs[0].record.set_asked_blob(store.add_blob(batch, std::string(kSize, 'b')));
+  ASSERT_TRUE(store.commit(batch));
+  bool copied = false;
+  for (int i = 0; i < 1000 && !copied; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    copied = std::filesystem::file_size(folder() + "/berth.db") > kSize;
+  }
+  EXPECT_TRUE(copied);
+}
+
+TEST_F(Stores, TheLogStaysShortWhileCommitsGoOn) {
+  constexpr std::uint32_t kCommits = 600;
+  constexpr std::uintmax_t kMost = 40'000'000;  // of 60
+  Store store = open();
+  std::uintmax_t longest = 0;
+  for (std::uint32_t id = 1; id <= kCommits; ++id) {
+    Batch batch;
+    batch.synced = false;
+    batch.jobs = {job(id, "PENDING")};
+    batch.jobs[0].record.set_asked_blob(
+        store.add_blob(batch, std::to_string(id) + std::string(100'000, 'b')));
+    ASSERT_TRUE(store.commit(batch));
+    longest = std::max(longest, std::filesystem::file_size(folder() + "/berth.db-wal"));
+  }
+  EXPECT_LT(longest, kMost);
+  EXPECT_EQ(store.load(1)->jobs.size(), kCommits);
+}
+
 TEST_F(Stores, NothingAcknowledgedIsLostWhenTheProcessIsKilled) {
   std::uint32_t acknowledged = 0;
   for (int round = 0; round < 5; ++round) {

@@ -1,0 +1,30 @@
+// For tests: the list of openings that is kept says the same as one that is made anew.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "schedule/horizon.h"
+
+namespace berth::schedule::testing {
+
+inline std::vector<Opening> as_seen(const std::vector<Opening>& openings, Time now) {
+  std::vector<Opening> out = openings;
+  for (Opening& one : out) one.at = std::max(one.at, now + 1);
+  // Of several ends on one node at one moment the last tells what is free.
+  std::ranges::stable_sort(out, {}, [](const Opening& one) { return std::pair(one.at, one.node); });
+  std::vector<Opening> last;
+  for (const Opening& one : out) {
+    if (!last.empty() && last.back().at == one.at && last.back().node == one.node) last.pop_back();
+    last.push_back(one);
+  }
+  return last;
+}
+
+inline void expect_up_to_date(Horizon& kept, const job::State& state, Time now) {
+  EXPECT_EQ(as_seen(kept.follow(state, now), now), as_seen(Horizon().follow(state, now), now))
+      << "at " << now;
+}
+
+}  // namespace berth::schedule::testing

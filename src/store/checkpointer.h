@@ -1,0 +1,36 @@
+// Copies the log into the database beside the commits, in a thread with a connection of its own: a
+// checkpoint syncs many pages, and nobody should wait for that.
+//
+// The log begins anew when all of it is copied. While commits go on it mostly does not get to the
+// end; then the committing thread does the last piece itself (Store, kMostFrames).
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace berth::store {
+
+class Checkpointer {
+ public:
+  explicit Checkpointer(std::string database_path) : path_(std::move(database_path)) {}
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
+
+  /// There is something to copy. Returns at once; the thread is there from the first call on.
+  void wake();
+
+ private:
+  void work();
+
+  std::string path_;
+  std::mutex mutex_;
+  std::condition_variable called_;
+  bool wanted_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace berth::store
