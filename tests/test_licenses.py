@@ -51,3 +51,6 @@ def test_one_of_several(c):
     refused = c.run("sbatch", "-L", "matlab:3", *SLEEP, rc=1)
     assert "Invalid license specification" in refused.stderr
     assert "3 of matlab asked, Licenses= in slurm.conf has 2" in refused.stderr
+    refused = c.run("sbatch", "-L", "ansys|matlab:x", *SLEEP, rc=1)
+    assert "Invalid license specification" in refused.stderr
+    assert "matlab:x is not name:count" in refused.stderr

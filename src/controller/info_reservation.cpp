@@ -4,6 +4,7 @@
 #include "controller/engine.h"
 #include "controller/info_tres.h"
 #include "text/hostlist.h"
+#include "text/licenses.h"
 
 namespace berth::controller {
 namespace {
@@ -49,7 +50,7 @@ wire::ReservationInfo info_of(const job::State& state, const Reservation& one, j
   out.set_groups(one.groups.text());
   out.set_accounts(one.accounts.text());
   out.set_qos(one.qos.text());
-  out.set_licenses(reservation::license_text(one.licenses));
+  out.set_licenses(text::license_text(one.licenses));
   out.set_comment(one.comment);
   out.set_max_start_delay(one.max_start_delay);
   return out;

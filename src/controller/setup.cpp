@@ -18,8 +18,8 @@
 namespace berth::controller {
 namespace {
 
-/// A piece of a scheduling pass between two turns: about a millisecond, as long as it takes to store
-/// what a turn has changed.
+/// A piece of a scheduling pass between two turns: about a millisecond, as long as it takes to
+/// store what a turn has changed.
 constexpr std::size_t kScheduleSlice = 10000;
 
 /// The file named by -f takes the place of slurm.conf whatever it is called.

@@ -1,21 +1,21 @@
 // What --licenses asks for: "a:2,b" is both, "a|b:2" the first of them that is free.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "text/licenses.h"
+
 namespace berth::job {
 
-using LicenseCounts = std::map<std::string, std::uint64_t>;
+using text::license_text;
+using text::LicenseCounts;
 
-/// Counts by name of what stands between two '|'.
+/// Counts by name of what stands between two '|', which could be read when it was submitted.
 LicenseCounts license_counts(std::string_view text);
 /// One after the other is tried; none for "".
 std::vector<LicenseCounts> license_choices(std::string_view text);
-/// "a:2,b:1".
-std::string license_text(const LicenseCounts& counts);
+/// The same where it is not known whether it can be read.
+Result<std::vector<LicenseCounts>> parse_license_choices(std::string_view text);
 
 }  // namespace berth::job

@@ -1,5 +1,6 @@
 // Reservations as the store keeps them.
 #include "job/launch.h"
+#include "job/licenses.h"
 #include "job/record.h"
 #include "reservation/keys.h"
 
@@ -29,7 +30,7 @@ wire::ReservationRecord to_record(const cluster::Cluster& cluster, const Reserva
   out.set_tres(from.tres);
   out.set_tres_per_node(from.tres_per_node);
   *out.mutable_allocation() = to_wire(cluster, from.allocation);
-  out.set_licenses(reservation::license_text(from.licenses));
+  out.set_licenses(license_text(from.licenses));
   out.set_users(from.users.text());
   out.set_groups(from.groups.text());
   out.set_accounts(from.accounts.text());
@@ -61,7 +62,7 @@ Reservation from_record(const cluster::Cluster& cluster, const wire::Reservation
   out.tres = record.tres();
   out.tres_per_node = record.tres_per_node();
   out.allocation = from_wire(cluster, record.allocation());
-  out.licenses = reservation::read_licenses(record.licenses());
+  out.licenses = license_counts(record.licenses());
   out.users = names_in(record.users());
   out.groups = names_in(record.groups());
   out.accounts = names_in(record.accounts());

@@ -260,7 +260,11 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   for (const auto& part : *parts) {
     if (auto error = barred(m, *part, caller)) return pass(std::move(*error));
     if (auto error = in_vain(m, *part, caller, now)) return pass(std::move(*error));
-    for (const LicenseCounts& counts : license_choices(part->licenses)) {
+    const auto choices = parse_license_choices(part->licenses);
+    if (!choices) {
+      return pass(refusal(command, Code::bad_value, choices.error().what(), choices.error().hint));
+    }
+    for (const LicenseCounts& counts : *choices) {
       for (const auto& [name, count] : counts) {
         const auto total = m.policy.licenses.find(name);
         if (total != m.policy.licenses.end() && count <= total->second) continue;

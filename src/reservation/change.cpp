@@ -5,6 +5,7 @@
 #include <array>
 
 #include "reservation/keys.h"
+#include "text/licenses.h"
 #include "text/words.h"
 
 namespace berth::reservation {
@@ -137,7 +138,11 @@ Result<void> apply(const Ask& ask, bool creates, Time now, Reservation& out) {
   }
   if (ask.max_start_delay) out.max_start_delay = *ask.max_start_delay;
   if (ask.comment) out.comment = *ask.comment;
-  if (ask.licenses) out.licenses = read_licenses(*ask.licenses);
+  if (ask.licenses) {
+    auto read = text::parse_licenses(*ask.licenses);
+    if (!read) return pass(std::move(read.error()));
+    out.licenses = std::move(*read);
+  }
   if (ask.partition) out.partition = *ask.partition;
   if (ask.features) out.features = *ask.features;
   return {};

@@ -7,7 +7,6 @@
 #include <ctime>
 #include <utility>
 
-#include "text/number.h"
 #include "text/words.h"
 
 namespace berth::reservation {
@@ -153,26 +152,6 @@ bool keeps_out(const Reservation& other, const Reservation* inside, cluster::Nod
   if (inside->share_of(node) == nullptr) return true;
   // Two that have a node in common were allowed to: they share it. Maintenance does not.
   return other.flags.has(Flag::maint) && !inside->flags.has(Flag::maint);
-}
-
-std::map<std::string, std::uint64_t> read_licenses(std::string_view text) {
-  std::map<std::string, std::uint64_t> out;
-  for (const std::string_view word : text::split(text, ',')) {
-    if (word.empty()) continue;
-    const auto colon = word.find_first_of(":=");
-    const auto count = colon == word.npos ? std::optional<std::uint64_t>(1)
-                                          : text::parse_number(word.substr(colon + 1), UINT32_MAX);
-    out[std::string(word.substr(0, colon))] += count.value_or(0);
-  }
-  return out;
-}
-
-std::string license_text(const std::map<std::string, std::uint64_t>& licenses) {
-  std::string out;
-  for (const auto& [name, count] : licenses) {
-    out += fmt::format("{}{}:{}", out.empty() ? "" : ",", name, count);
-  }
-  return out;
 }
 
 }  // namespace berth::reservation

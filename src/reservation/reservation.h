@@ -146,8 +146,4 @@ bool may_use(const Reservation& reservation, const User& user);
 /// A job in `inside` (nullptr: in none) has to keep clear of `other` on this node.
 bool keeps_out(const Reservation& other, const Reservation* inside, cluster::NodeIndex node);
 
-/// "physics:2,cad" → counts by name; 1 where there is none.
-std::map<std::string, std::uint64_t> read_licenses(std::string_view text);
-std::string license_text(const std::map<std::string, std::uint64_t>& licenses);
-
 }  // namespace berth::reservation

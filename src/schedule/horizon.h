@@ -37,7 +37,7 @@ class Horizon {
   Place usage_;
   Place ends_;
   std::vector<Opening> all_;
-  std::vector<Opening> spare_;  // memory to make the next list in
+  std::vector<Opening> spare_;       // memory to make the next list in
   std::vector<NodeIndex> drifting_;  // a job there stands still: its end is another every second
 };
 

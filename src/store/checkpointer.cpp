@@ -3,6 +3,7 @@
 #include "store/sqlite.h"
 
 namespace berth::store {
+
 Checkpointer::~Checkpointer() {
   if (!thread_.joinable()) return;
   {
@@ -22,6 +23,12 @@ void Checkpointer::wake() {
   thread_ = std::thread([this] { work(); });
 }
 
+void Checkpointer::copy_rest(sqlite3* connection) {
+  const std::lock_guard lock(copying_);
+  // What it cannot copy now (a reader needs it as it was) it copies next time.
+  ::sqlite3_wal_checkpoint_v2(connection, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+}
+
 void Checkpointer::work() {
   // Without a connection the committing thread does it all.
   const auto database = open_database(path_, SQLITE_OPEN_READWRITE);
@@ -33,9 +40,7 @@ void Checkpointer::work() {
     if (stopping_) return;
     wanted_ = false;
     lock.unlock();
-    // What it cannot copy now it copies next time.
-    ::sqlite3_wal_checkpoint_v2(database->get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                                nullptr);
+    copy_rest(database->get());
     lock.lock();
   }
 }

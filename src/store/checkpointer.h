@@ -5,6 +5,8 @@
 // end; then the committing thread does the last piece itself (Store, kMostFrames).
 #pragma once
 
+#include <sqlite3.h>
+
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -21,12 +23,15 @@ class Checkpointer {
 
   /// There is something to copy. Returns at once; the thread is there from the first call on.
   void wake();
+  /// Copies what is left by this connection, of the calling thread.
+  void copy_rest(sqlite3* connection);
 
  private:
   void work();
 
   std::string path_;
-  std::mutex mutex_;
+  std::mutex copying_;  // one at a time: SQLite would turn the second away
+  std::mutex mutex_;    // of what follows
   std::condition_variable called_;
   bool wanted_ = false;
   bool stopping_ = false;

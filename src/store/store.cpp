@@ -86,8 +86,7 @@ struct Store::Inside {
     tail.note(static_cast<std::size_t>(frames), kPageSize);
     if (frames < copied_at) copied_at = 0;  // it has begun anew
     if (frames >= kMostFrames) {
-      // What it cannot copy now it copies next time: not a failure of the commit.
-      ::sqlite3_wal_checkpoint_v2(connection, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+      checkpointer.copy_rest(connection);
     } else if (frames >= copied_at + kSomeFrames) {
       copied_at = frames;
       checkpointer.wake();

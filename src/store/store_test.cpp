@@ -278,7 +278,7 @@ TEST_F(Stores, TheLogIsCopiedIntoTheDatabaseBesideTheCommits) {
 
 TEST_F(Stores, TheLogStaysShortWhileCommitsGoOn) {
   constexpr std::uint32_t kCommits = 600;
-  constexpr std::uintmax_t kMost = 40'000'000;  // of 60
+  constexpr std::uintmax_t kMost = 20'000'000;  // of 60
   Store store = open();
   std::uintmax_t longest = 0;
   for (std::uint32_t id = 1; id <= kCommits; ++id) {
