@@ -69,6 +69,7 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   if (!key) return pass(std::move(key.error()));
   auto store = store::Store::open(options.state);
   if (!store) return pass(std::move(store.error()));
+  store->copy_log_beside();
   const auto epoch = store->raise_epoch();
   if (!epoch) return pass(epoch.error());
   crash.reached("after_epoch");

@@ -4,8 +4,14 @@
 
 namespace berth::store {
 
+void copy_log(sqlite3* connection) {
+  ::sqlite3_wal_checkpoint_v2(connection, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+}
+
+Checkpointer::Checkpointer(std::string database_path)
+    : path_(std::move(database_path)), thread_([this] { work(); }) {}
+
 Checkpointer::~Checkpointer() {
-  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -19,14 +25,12 @@ void Checkpointer::wake() {
     const std::lock_guard lock(mutex_);
     wanted_ = true;
   }
-  if (thread_.joinable()) return called_.notify_one();
-  thread_ = std::thread([this] { work(); });
+  called_.notify_one();
 }
 
 void Checkpointer::copy_rest(sqlite3* connection) {
   const std::lock_guard lock(copying_);
-  // What it cannot copy now (a reader needs it as it was) it copies next time.
-  ::sqlite3_wal_checkpoint_v2(connection, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  copy_log(connection);
 }
 
 void Checkpointer::work() {

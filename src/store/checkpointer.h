@@ -14,14 +14,17 @@
 
 namespace berth::store {
 
+/// As much of the log as nobody needs as it was; the rest next time: nothing that could fail.
+void copy_log(sqlite3* connection);
+
 class Checkpointer {
  public:
-  explicit Checkpointer(std::string database_path) : path_(std::move(database_path)) {}
+  explicit Checkpointer(std::string database_path);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// There is something to copy. Returns at once; the thread is there from the first call on.
+  /// There is something to copy. Returns at once.
   void wake();
   /// Copies what is left by this connection, of the calling thread.
   void copy_rest(sqlite3* connection);

@@ -121,7 +121,7 @@ TEST_F(Disk, AFailureWhenTheLogBeginsAnewDoesNotComeBack) {
   // Enough for a checkpoint; the next commit begins the log anew.
   Batch large;
   large.jobs = {job(1, "PENDING")};
-  large.jobs[0].record.set_asked_blob(store.add_blob(large, std::string(20000000, 'b')));
+  large.jobs[0].record.set_asked_blob(store.add_blob(large, std::string(5000000, 'b')));
   ASSERT_TRUE(store.commit(large));
   FaultyDisk::syncs_left = 1;  // that of the log's new header
   EXPECT_FALSE(put(store, 2));

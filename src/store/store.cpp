@@ -22,9 +22,9 @@ namespace berth::store {
 namespace {
 
 constexpr std::size_t kPageSize = 4096;
-/// Each 4 MB of the log are copied into the database by the Checkpointer.
+/// Each 4 MB of the log are copied into the database, by the Checkpointer if there is one.
 constexpr int kSomeFrames = 1000;
-/// Where it does not get to the end of it, the committing thread copies what is left.
+/// Where that does not get to the end of it, the committing thread copies what is left.
 constexpr int kMostFrames = 4000;
 
 /// One controller for each store, whatever its run directory is. Also makes the file, for its mode:
@@ -49,6 +49,7 @@ Result<Fd> claim(const std::string& directory) {
 }  // namespace
 
 struct Store::Inside {
+  std::string path;
   Fd lock;
   WalTail tail;
   Database database;
@@ -66,10 +67,9 @@ struct Store::Inside {
   bool tail_uncertain = false;
   bool full_sync = true;
   int copied_at = 0;  // frames of the log when the checkpointer was called last
-  Checkpointer checkpointer;
+  std::optional<Checkpointer> checkpointer;
 
-  explicit Inside(const std::string& directory)
-      : tail(database_path(directory)), checkpointer(database_path(directory)) {}
+  explicit Inside(const std::string& directory) : path(database_path(directory)), tail(path) {}
 
   Result<void> open(const std::string& directory);
   Result<void> prepare();
@@ -85,11 +85,13 @@ struct Store::Inside {
   void committed(sqlite3* connection, int frames) {
     tail.note(static_cast<std::size_t>(frames), kPageSize);
     if (frames < copied_at) copied_at = 0;  // it has begun anew
-    if (frames >= kMostFrames) {
-      checkpointer.copy_rest(connection);
+    if (!checkpointer) {
+      if (frames >= kSomeFrames) copy_log(connection);
+    } else if (frames >= kMostFrames) {
+      checkpointer->copy_rest(connection);
     } else if (frames >= copied_at + kSomeFrames) {
       copied_at = frames;
-      checkpointer.wake();
+      checkpointer->wake();
     }
   }
   static int after_commit(void* self, sqlite3* database, const char*, int frames) {
@@ -102,7 +104,7 @@ Result<void> Store::Inside::open(const std::string& directory) {
   Result<Fd> claimed = claim(directory);
   if (!claimed) return pass(std::move(claimed.error()));
   lock = std::move(*claimed);
-  Result<Database> opened = open_database(database_path(directory), SQLITE_OPEN_READWRITE);
+  Result<Database> opened = open_database(path, SQLITE_OPEN_READWRITE);
   if (!opened) return pass(std::move(opened.error()));
   database = std::move(*opened);
   ::sqlite3_busy_timeout(database.get(), 2000);
@@ -205,6 +207,10 @@ Result<Store> Store::open(const std::string& directory) {
   auto inside = std::make_unique<Inside>(directory);
   if (auto opened = inside->open(directory); !opened) return pass(std::move(opened.error()));
   return Store(std::move(inside));
+}
+
+void Store::copy_log_beside() {
+  inside_->checkpointer.emplace(inside_->path);
 }
 
 std::uint64_t Store::epoch() const {

@@ -39,6 +39,8 @@ class Store {
  public:
   /// Opens or makes `directory`/berth.db. A file of a newer berth is an error that says so.
   static Result<Store> open(const std::string& directory);
+  /// From now on a thread copies the log into the database, and commits do not stop for it.
+  void copy_log_beside();
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();

@@ -264,6 +264,7 @@ TEST_F(Stores, HistoryIsReadWhileCommitsGoOn) {
 TEST_F(Stores, TheLogIsCopiedIntoTheDatabaseBesideTheCommits) {
   constexpr std::size_t kSize = 5'000'000;
   Store store = open();
+  store.copy_log_beside();
   Batch batch;
   batch.jobs = {job(1, "PENDING")};
   batch.jobs[0].record.set_asked_blob(store.add_blob(batch, std::string(kSize, 'b')));
@@ -280,6 +281,7 @@ TEST_F(Stores, TheLogStaysShortWhileCommitsGoOn) {
   constexpr std::uint32_t kCommits = 600;
   constexpr std::uintmax_t kMost = 20'000'000;  // of 60
   Store store = open();
+  store.copy_log_beside();
   std::uintmax_t longest = 0;
   for (std::uint32_t id = 1; id <= kCommits; ++id) {
     Batch batch;

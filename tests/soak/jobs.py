@@ -11,13 +11,16 @@ queue is empty and MinJobAge is over, so that the controller has no job in memor
   open       descriptors and threads of both daemons are as many as after the first round
   files      the spool has the files it had after the first round; its log of starts stays below SPOOL_BYTES
   memory     resident memory does not grow after the first fifth (judged from 5,000 jobs on)
-  store      grows with the history that sacct shows, by at most STORE_BYTES for each job
+  store      grows with the history that sacct shows, by at most STORE_BYTES for each job; its log stays below
+             STORE_LOG_BYTES
 """
 
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import pathlib
+import sqlite3
 import sys
 import time
 
@@ -28,6 +31,7 @@ CONF = pathlib.Path(__file__).resolve().parent / "conf"
 ROUND = 100
 # One job's row in the history with its step, their share of indices, and pages that are not full.
 STORE_BYTES = 4096
+STORE_LOG_BYTES = 20_000_000
 # The log of starts is written anew when it is larger than 4 MB.
 SPOOL_BYTES = 5 * 1024 * 1024
 # What allocators may do between two samples without anything being kept.
@@ -41,6 +45,12 @@ SINGLE = [
     "(setsid sleep 300 &); true",
     "srun -n1 true; srun -n1 true",
 ]
+
+
+def store_bytes(path: pathlib.Path) -> int:
+    """What is stored, whether it is in the database yet or still in its log."""
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return database.execute("PRAGMA page_count").fetchone()[0] * database.execute("PRAGMA page_size").fetchone()[0]
 
 
 class Sample:
@@ -57,7 +67,8 @@ class Sample:
             self.fds[name] = sorted(os.readlink(fd).split(":[")[0] for fd in (proc / "fd").iterdir())
         self.files = sorted(str(p.relative_to(cluster.state)) for p in (cluster.state / "spool").rglob("*"))
         self.spool_bytes = sum(size(p) for p in (cluster.state / "spool").rglob("*"))
-        self.store_bytes = sum(size(p) for p in (cluster.state / "state").iterdir())
+        self.store_bytes = store_bytes(cluster.state / "state" / "berth.db")
+        self.log_of_store = size(cluster.state / "state" / "berth.db-wal")
         self.log_bytes = sum(size(p) for p in (cluster.state / "log").iterdir())
 
     def line(self) -> str:
@@ -141,6 +152,9 @@ def judge(first: Sample, samples: list, memory: bool) -> list:
     each = (last.store_bytes - first.store_bytes) / (last.jobs - first.jobs)
     if each > STORE_BYTES:
         wrong.append(f"the store grew by {each:.0f} B for each job, more than {STORE_BYTES}")
+    longest = max(sample.log_of_store for sample in samples)
+    if longest > STORE_LOG_BYTES:
+        wrong.append(f"the store's log had {longest} B, more than {STORE_LOG_BYTES}")
     if memory:
         settled = next(s for s in samples if s.jobs >= last.jobs / 5)
         for name in ("controller", "node"):
