@@ -76,7 +76,9 @@ asan-everything: deps
 # Figures of speed and size are not for these builds.
 asan-live: asan-everything
 	tools/sanitizer-reports BERTH_BIN=build-asan/bin $(PYTHON) -m pytest -q -p no:cacheprovider \
-	  tests/test_up.py tests/test_seeds_run.py tests/test_users.py tests/test_corpus.py tests/test_soak.py
+	  tests/test_up.py tests/test_seeds_run.py tests/test_users.py tests/test_corpus.py tests/test_soak.py \
+	  tests/test_reservations.py tests/test_preempt.py tests/test_power.py tests/test_topology.py \
+	  tests/test_licenses.py tests/test_queue.py
 	tools/sanitizer-reports BERTH_BIN=build-asan/bin $(PYTHON) tests/soak/load.py
 
 # Unit tests of what has threads, then a live cluster under load whose daemons are killed and started again.

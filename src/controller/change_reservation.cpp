@@ -67,7 +67,8 @@ Result<std::string> create(job::State& state, const Caller& caller, const Ask& a
   made.created_by = caller.uid;
   if (made.name.empty()) {
     // As Slurm does: after the first who may use it.
-    std::string_view first = ask.users ? *ask.users : ask.accounts ? *ask.accounts : "";
+    const std::string admitted = ask.users.value_or(ask.accounts.value_or(""));
+    std::string_view first = admitted;
     first = first.substr(first.starts_with('-') ? 1 : 0);
     first = first.substr(0, first.find(','));
     made.name = state.free_reservation_name(first.empty() ? "resv" : first);
