@@ -167,7 +167,7 @@ void Engine::take_turn(std::vector<Event> events) {
   Turn turn;
   turn.now = std::time(nullptr);
   turn.moment = Steady::now();
-  const bool in_a_pass = std::exchange(more_to_do_, false);
+  more_to_do_ = false;
   ++figures_.turns;
   figures_.queued = events.size();
   for (Event& event : events) handle(turn, event);
@@ -175,13 +175,14 @@ void Engine::take_turn(std::vector<Event> events) {
   if (!held_steps_.empty()) try_held_steps(turn.now);
   // In the middle of a long pass those who asked for something are answered before it goes on,
   // every other time.
-  answers_first_ = in_a_pass && turn.asked_for_changes && !answers_first_;
+  answers_first_ = in_a_pass_ && turn.asked_for_changes && !answers_first_;
   if (answers_first_) {
     more_to_do_ = true;
   } else if (!degraded_) {
     const Moment start = Steady::now();
     const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
-    if (seen.unfinished) more_to_do_ = true;  // requests that came meanwhile are taken first
+    in_a_pass_ = seen.unfinished;
+    if (in_a_pass_) more_to_do_ = true;  // requests that came meanwhile are taken first
     figures_.count_cycle(seen, since(start), state_->queue().size(), turn.now);
   }
   finish(turn);

@@ -225,6 +225,7 @@ class Engine {
   std::uint64_t resume_files_ = 0;
   Moment next_silence_check_;
   bool more_to_do_ = false;                // carrying out changed the state: another turn at once
+  bool in_a_pass_ = false;                 // the scheduler is not done with one
   bool answers_first_ = false;             // this turn leaves the scheduling pass to the next
   std::vector<std::uint64_t> held_steps_;  // wait until all nodes of the job have registered
 

@@ -106,7 +106,6 @@ std::optional<Time> Job::limit_at() const {
 }
 
 Time Job::over_by() const {
-  constexpr Time kYear = 365L * 24 * 3600;
   return flags.completing ? 0 : limit_at().value_or(start_time + kYear);
 }
 

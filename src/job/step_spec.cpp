@@ -10,8 +10,6 @@
 namespace berth::job {
 namespace {
 
-constexpr Time kYear = 365L * 24 * 3600;
-
 /// Each type and count a node of the step has, as scontrol show step prints it: "gres/gpu:2".
 std::string per_node_text(const place::StepPlan& plan) {
   if (plan.nodes.empty()) return {};

@@ -28,6 +28,8 @@ namespace berth::job {
 using JobId = std::uint32_t;
 /// Unix seconds. 0 = not known. There is no clock in this module: now is always passed in.
 using Time = std::int64_t;
+/// So long a job without a time limit is taken to run.
+inline constexpr Time kYear = 365L * 24 * 3600;
 
 /// Who calls: from the socket or munge. `privileged`: root, SlurmUser, or the controller's own uid.
 struct Caller {
@@ -297,8 +299,7 @@ struct Job {
   /// When the time limit is over (start + limit + suspended), or the grace of one that gives way;
   /// nullopt = unlimited or not running.
   [[nodiscard]] std::optional<Time> limit_at() const;
-  /// When its time is over at the latest, as things stand; 0 = it is over. A job without a limit is
-  /// taken to run for a year.
+  /// When its time is over at the latest, as things stand (kYear); 0 = it is over.
   [[nodiscard]] Time over_by() const;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "cluster/change_reader.h"
+
 namespace berth::place {
 namespace {
 
@@ -106,7 +108,7 @@ class Ranking::Memory : public cluster::PolicyMemory {
     const bool full = engine.bins() > kMostBins;
     if (!lesson && !full) return;
     learnt_at_ = noted;
-    counted_log_ = 0;  // the same bins are worth something else now
+    changes_.forget();  // the same bins are worth something else now
     if (full) {
       engine = KeepWhole(typical_of(cluster, usage));
       ++generation;
@@ -117,17 +119,13 @@ class Ranking::Memory : public cluster::PolicyMemory {
 
   /// Kept from decision to decision: only nodes that have changed are looked at.
   const KeepWhole::Supply& supply(const cluster::Cluster& cluster, const cluster::Usage& usage) {
-    const cluster::ChangeLog& log = usage.changes();
-    const auto changed = log.id() == counted_log_ ? log.since(counted_to_) : std::nullopt;
-    if (changed) {
+    if (const auto changed = changes_.read(usage.changes())) {
       for (const NodeIndex node : *changed) count(cluster, usage, node);
     } else {
       supply_ = {};
       counted_.assign(cluster.nodes.size(), kNotCounted);
       for (NodeIndex i = 0; i < cluster.nodes.size(); ++i) count(cluster, usage, i);
     }
-    counted_log_ = log.id();
-    counted_to_ = log.size();
     return supply_;
   }
 
@@ -163,8 +161,7 @@ class Ranking::Memory : public cluster::PolicyMemory {
   std::uint64_t learnt_at_;
   KeepWhole::Supply supply_;
   std::vector<KeepWhole::BinId> counted_;  // by node, as it is in supply_
-  std::uint64_t counted_log_ = 0;          // whose changes were counted, and how many of them
-  std::uint64_t counted_to_ = 0;
+  cluster::ChangeReader changes_;          // those that were counted
 };
 
 Ranking::Ranking(const cluster::Cluster& cluster, const cluster::UsageView& usage, const Ask& ask)

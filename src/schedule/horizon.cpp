@@ -15,15 +15,13 @@ bool before(const Opening& a, const Opening& b) {
 
 }  // namespace
 
-std::optional<std::vector<NodeIndex>> Horizon::changed(const job::State& state) const {
+std::optional<std::vector<NodeIndex>> Horizon::changed(const job::State& state) {
+  const auto in_usage = usage_.read(state.usage().changes());
+  const auto in_ends = ends_.read(state.ends_changed());
+  if (!in_usage || !in_ends) return std::nullopt;
   std::vector<NodeIndex> out = drifting_;
-  for (const auto& [log, place] :
-       {std::pair(&state.usage().changes(), &usage_), std::pair(&state.ends_changed(), &ends_)}) {
-    if (place->log != log->id()) return std::nullopt;
-    const auto news = log->since(place->read);
-    if (!news) return std::nullopt;
-    out.insert(out.end(), news->begin(), news->end());
-  }
+  out.insert(out.end(), in_usage->begin(), in_usage->end());
+  out.insert(out.end(), in_ends->begin(), in_ends->end());
   std::ranges::sort(out);
   out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
@@ -49,8 +47,6 @@ void Horizon::look_at(const job::State& state, NodeIndex node, Time now,
 const std::vector<Opening>& Horizon::follow(const job::State& state, Time now) {
   const std::size_t nodes = state.cluster().nodes.size();
   std::optional<std::vector<NodeIndex>> news = changed(state);
-  usage_ = {state.usage().changes().id(), state.usage().changes().size()};
-  ends_ = {state.ends_changed().id(), state.ends_changed().size()};
   if (news && news->empty()) return all_;
   if (!news) {
     all_.clear();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cluster/change_reader.h"
 #include "cluster/room.h"
 #include "schedule/running.h"
 
@@ -26,16 +27,11 @@ class Horizon {
 
  private:
   /// Nodes that may look different from how they did; nullopt: any of them may.
-  std::optional<std::vector<NodeIndex>> changed(const job::State& state) const;
+  std::optional<std::vector<NodeIndex>> changed(const job::State& state);
   void look_at(const job::State& state, NodeIndex node, Time now, std::vector<Opening>& out);
 
-  /// How far a log has been read.
-  struct Place {
-    std::uint64_t log = 0;
-    std::uint64_t read = 0;
-  };
-  Place usage_;
-  Place ends_;
+  cluster::ChangeReader usage_;
+  cluster::ChangeReader ends_;
   std::vector<Opening> all_;
   std::vector<Opening> spare_;       // memory to make the next list in
   std::vector<NodeIndex> drifting_;  // a job there stands still: its end is another every second

@@ -260,7 +260,6 @@ TEST_F(Stores, HistoryIsReadWhileCommitsGoOn) {
   EXPECT_EQ(store.load(1)->jobs.size(), 200U);
 }
 
-// A controller that is killed at any moment: every commit it was told of is there.
 TEST_F(Stores, TheLogIsCopiedIntoTheDatabaseBesideTheCommits) {
   constexpr std::size_t kSize = 5'000'000;
   Store store = open();
@@ -296,6 +295,7 @@ TEST_F(Stores, TheLogStaysShortWhileCommitsGoOn) {
   EXPECT_EQ(store.load(1)->jobs.size(), kCommits);
 }
 
+// A controller that is killed at any moment: every commit it was told of is there.
 TEST_F(Stores, NothingAcknowledgedIsLostWhenTheProcessIsKilled) {
   std::uint32_t acknowledged = 0;
   for (int round = 0; round < 5; ++round) {

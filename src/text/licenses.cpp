@@ -17,7 +17,7 @@ Result<LicenseCounts> parse_licenses(std::string_view text) {
                                           : parse_number(item.substr(colon + 1), UINT32_MAX);
     if (colon == 0 || !count || *count == 0) {
       return fail(Code::bad_value, "Invalid license specification",
-                  fmt::format("{} is not name:count, with a count of 1 or more", item));
+                  fmt::format("{} is not name:count, with a count from 1 to {}", item, UINT32_MAX));
     }
     out[std::string(item.substr(0, colon))] += *count;
   }
