@@ -236,21 +236,19 @@ void Usage::change(const Allocation& allocation, bool taking) {
   }
 }
 
-void Overlay::put(NodeIndex node, NodeUsage usage) {
+NodeUsage& Overlay::put(NodeIndex node) {
   std::int32_t& slot = slots_[node];
-  if (slot >= 0) {
-    usages_[static_cast<std::size_t>(slot)] = std::move(usage);
-    return;
+  if (slot < 0) {
+    slot = static_cast<std::int32_t>(nodes_.size());
+    nodes_.push_back(node);
+    if (usages_.size() < nodes_.size()) usages_.emplace_back();
   }
-  slot = static_cast<std::int32_t>(nodes_.size());
-  nodes_.push_back(node);
-  usages_.push_back(std::move(usage));
+  return usages_[static_cast<std::size_t>(slot)];
 }
 
 void Overlay::clear() {
   for (const NodeIndex node : nodes_) slots_[node] = -1;
   nodes_.clear();
-  usages_.clear();
 }
 
 Demand demand_of(const Node& node, const NodeShare& share) {

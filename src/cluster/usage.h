@@ -156,7 +156,8 @@ Room room_of(const Node& node, const NodeUsage& usage, bool closed_too = false);
 class Overlay {
  public:
   explicit Overlay(std::size_t nodes) : slots_(nodes, -1) {}
-  void put(NodeIndex node, NodeUsage usage);
+  /// The node's usage, to be filled in: there may be anything in it.
+  [[nodiscard]] NodeUsage& put(NodeIndex node);
   void clear();
   [[nodiscard]] bool empty() const { return nodes_.empty(); }
   /// Position of the node among those put, or -1.
@@ -169,7 +170,7 @@ class Overlay {
  private:
   std::vector<std::int32_t> slots_;  // by node
   std::vector<NodeIndex> nodes_;
-  std::vector<NodeUsage> usages_;
+  std::vector<NodeUsage> usages_;  // at least as many: their memory is used again
 };
 
 /// The usage as it is, the same with some nodes at another time, or the same cluster with nothing

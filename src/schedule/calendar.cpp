@@ -27,16 +27,19 @@ void add_use(const cluster::Node& node, const Use& use, NodeUsage& out) {
   }
 }
 
-/// The most memory that is used at one moment.
+std::uint64_t memory_at(const std::vector<Use>& uses, Time moment) {
+  std::uint64_t sum = 0;
+  for (const Use& use : uses) {
+    if (use.span.from <= moment && moment < use.span.until) sum += use.share->memory_mb;
+  }
+  return sum;
+}
+
+/// The most memory that is used at one moment: it grows only when one begins.
 std::uint64_t most_memory(const std::vector<Use>& uses, Time from) {
-  std::uint64_t most = 0;
-  for (const Use& at : uses) {
-    const Time moment = std::max(at.span.from, from);
-    std::uint64_t sum = 0;
-    for (const Use& other : uses) {
-      if (other.span.from <= moment && moment < other.span.until) sum += other.share->memory_mb;
-    }
-    most = std::max(most, sum);
+  std::uint64_t most = memory_at(uses, from);
+  for (const Use& use : uses) {
+    if (use.span.from > from) most = std::max(most, memory_at(uses, use.span.from));
   }
   return most;
 }
@@ -45,7 +48,7 @@ std::uint64_t most_memory(const std::vector<Use>& uses, Time from) {
 
 void Calendar::begin(Time now) {
   now_ = now;
-  for (const NodeIndex node : with_timeline_) timelines_[node].reset();
+  for (const NodeIndex node : with_timeline_) timelines_[node].forget();
   with_timeline_.clear();
   seen_inside_.clear();
   go_on();
@@ -67,9 +70,16 @@ void Calendar::started(const cluster::Allocation& allocation) {
 void Calendar::add(Planned planned) {
   const auto at = plans_.emplace(planned.job, std::move(planned));
   for (const NodeShare& share : at->second.allocation.nodes) {
-    by_node_[share.node].push_back({&at->second, &share});
-    changed(share.node);
+    by_node_[share.node].push_back({&at->second, &share, at->second.span});
+    replanned(at->second, share, 1);
   }
+}
+
+void Calendar::replanned(const Planned& planned, const NodeShare& share, std::int32_t times) {
+  if (!seen_inside_.empty()) seen_inside_.erase(share.node);
+  Timeline& timeline = timelines_[share.node];
+  if (!timeline.known()) return;
+  timeline.plan(planned.span, Amount(share, planned.allocation.whole_nodes), times);
 }
 
 void Calendar::remove(JobId job) {
@@ -78,7 +88,7 @@ void Calendar::remove(JobId job) {
     for (const NodeShare& share : at->second.allocation.nodes) {
       std::erase_if(by_node_[share.node],
                     [&](const Entry& entry) { return entry.planned == &at->second; });
-      changed(share.node);
+      replanned(at->second, share, -1);
     }
   }
   plans_.erase(first, last);
@@ -119,14 +129,14 @@ bool Calendar::is_free(const Planned& planned) {
 
 bool Calendar::planned_on(NodeIndex node, const Span& span) const {
   return std::ranges::any_of(by_node_[node],
-                             [&](const Entry& entry) { return entry.planned->span.meets(span); });
+                             [&](const Entry& entry) { return entry.span.meets(span); });
 }
 
 Time Calendar::next_planned_start(NodeIndex node, Time from) const {
   Time next = 0;
   for (const Entry& entry : by_node_[node]) {
-    if (entry.planned->span.until <= from) continue;
-    const Time start = std::max(entry.planned->span.from, from);
+    if (entry.span.until <= from) continue;
+    const Time start = std::max(entry.span.from, from);
     if (next == 0 || start < next) next = start;
   }
   if (reserved_on(node)) {
@@ -145,9 +155,7 @@ const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
 
 std::vector<Use> Calendar::uses(NodeIndex index) const {
   std::vector<Use> out = running_on(index);
-  for (const Entry& entry : by_node_[index]) {
-    out.push_back({entry.planned->span, entry.share, entry.planned->allocation.whole_nodes, false});
-  }
+  for (const Entry& entry : by_node_[index]) out.push_back(entry.use());
   return out;
 }
 
@@ -164,8 +172,8 @@ Timeline Calendar::exact_timeline(NodeIndex node) const {
   std::vector<Timeline::Piece> pieces;
   for (const Time at : moments) {
     if (at < now_) continue;
-    pieces.push_back(
-        {at, cluster::room_of(state_->cluster().nodes[node], usage_over(node, {at, at + 1}))});
+    pieces.push_back({at, Amount(cluster::room_of(state_->cluster().nodes[node],
+                                                  usage_over(node, {at, at + 1})))});
   }
   return Timeline(std::move(pieces));
 }
@@ -177,23 +185,27 @@ const Timeline& Calendar::timeline(NodeIndex node) {
     if (known != here.end()) return known->second;
     return here.emplace(inside_, exact_timeline(node)).first->second;
   }
-  std::unique_ptr<Timeline>& timeline = timelines_[node];
-  if (!timeline) {
-    timeline = std::make_unique<Timeline>(state_->cluster().nodes[node], state_->usage().at(node),
-                                          now_, uses(node));
+  Timeline& timeline = timelines_[node];
+  if (!timeline.known()) {
+    timeline.work_out(state_->cluster().nodes[node], state_->usage().at(node), now_, uses(node));
     with_timeline_.push_back(node);
   }
-  return *timeline;
+  return timeline;
 }
 
-NodeUsage Calendar::usage_over(NodeIndex index, const Span& span, const Gone* gone) const {
+void Calendar::usage_over(NodeIndex index, const Span& span, const Gone* gone,
+                          NodeUsage& out) const {
   const cluster::Node& node = state_->cluster().nodes[index];
   const cluster::Usage& usage = state_->usage();
-  std::vector<Use> meeting = uses(index);
-  std::erase_if(meeting, [&](const Use& use) {
-    return !use.span.meets(span) ||
-           (gone != nullptr && use.running && gone->jobs.contains(use.job));
-  });
+  std::vector<Use>& meeting = meeting_;
+  meeting.clear();
+  for (const Use& use : running_on(index)) {
+    if (!use.span.meets(span) || (gone != nullptr && gone->jobs.contains(use.job))) continue;
+    meeting.push_back(use);
+  }
+  for (const Entry& entry : by_node_[index]) {
+    if (entry.span.meets(span)) meeting.push_back(entry.use());
+  }
   if (gone != nullptr) {
     for (Use& use : meeting) {
       use.lends_cores = use.lends_cores || (use.running && gone->suspended.contains(use.job));
@@ -202,13 +214,12 @@ NodeUsage Calendar::usage_over(NodeIndex index, const Span& span, const Gone* go
   if (reserved_on(index)) reserved_.add_meeting(index, inside_, span, now_, meeting);
   // What is used now is taken as it is; later, only what runs on.
   const bool starts_now = span.from <= now_ && gone == nullptr;
-  NodeUsage out = starts_now ? usage.at(index) : usage.pristine(usage.class_of(index));
+  out = starts_now ? usage.at(index) : usage.pristine(usage.class_of(index));
   for (const Use& use : meeting) {
     if (!starts_now || !use.running) add_use(node, use, out);
   }
   out.memory_mb = std::max(out.memory_mb, most_memory(meeting, span.from));
   cluster::refresh_blocked(node, out);
-  return out;
 }
 
 }  // namespace berth::schedule

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,8 +13,6 @@
 #include "schedule/reserved.h"
 
 namespace berth::schedule {
-
-inline constexpr Time kYear = 365L * 24 * 3600;
 
 /// A job that waits, and what it is going to have.
 struct Planned {
@@ -88,7 +85,14 @@ class Calendar {
   [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
   /// All that is used of a node at any moment of that time.
   [[nodiscard]] cluster::NodeUsage usage_over(NodeIndex node, const Span& span,
-                                              const Gone* gone = nullptr) const;
+                                              const Gone* gone = nullptr) const {
+    cluster::NodeUsage out;
+    usage_over(node, span, gone, out);
+    return out;
+  }
+  /// The same into memory that is there already.
+  void usage_over(NodeIndex node, const Span& span, const Gone* gone,
+                  cluster::NodeUsage& out) const;
   /// When more becomes free, wherever it be; planned jobs not counted.
   const std::vector<Opening>& openings() { return horizon_.follow(*state_, now_); }
   /// What is free of a node in numbers, for all time to come.
@@ -100,6 +104,10 @@ class Calendar {
   struct Entry {
     const Planned* planned = nullptr;
     const cluster::NodeShare* share = nullptr;
+    Span span;  // its own, near at hand
+    [[nodiscard]] Timeline::Use use() const {
+      return {span, share, planned->allocation.whole_nodes, false};
+    }
   };
   /// Of jobs that run, then of those that are planned.
   [[nodiscard]] std::vector<Timeline::Use> uses(NodeIndex node) const;
@@ -107,9 +115,11 @@ class Calendar {
 
   /// The node looks different from now on.
   void changed(NodeIndex node) {
-    timelines_[node].reset();
+    timelines_[node].forget();
     if (!seen_inside_.empty()) seen_inside_.erase(node);
   }
+  /// A plan there has come, or with -1 has gone.
+  void replanned(const Planned& planned, const cluster::NodeShare& share, std::int32_t times);
   [[nodiscard]] Timeline exact_timeline(NodeIndex node) const;
 
   const job::State* state_;
@@ -119,13 +129,14 @@ class Calendar {
   const Reservation* inside_ = nullptr;
   std::multimap<JobId, Planned> plans_;
   std::vector<std::vector<Entry>> by_node_;
-  std::vector<std::unique_ptr<Timeline>> timelines_;                        // unset: to be made
-  mutable std::vector<std::optional<std::vector<Timeline::Use>>> running_;  // likewise
+  std::vector<Timeline> timelines_;                                         // as far as known
+  mutable std::vector<std::optional<std::vector<Timeline::Use>>> running_;  // unset: to be made
   /// Timelines of nodes where reservations have a say, by who looks.
   std::map<NodeIndex, std::map<const Reservation*, Timeline>> seen_inside_;
   // Nodes that may have one: a walk that looks at few nodes pays for few.
   std::vector<NodeIndex> with_timeline_;
   mutable std::vector<NodeIndex> with_running_;
+  mutable std::vector<Timeline::Use> meeting_;  // room for usage_over() to work in
 };
 
 }  // namespace berth::schedule

@@ -18,6 +18,7 @@ class Candidates {
 
   /// True when as many as are needed come before.
   [[nodiscard]] bool is_far(Time at) const { return at > bound_; }
+  [[nodiscard]] Time bound() const { return bound_; }
   void add(Time at, NodeIndex node);
 
   [[nodiscard]] bool none_near() const { return near_.empty(); }

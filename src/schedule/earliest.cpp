@@ -41,11 +41,11 @@ void Earliest::started(const cluster::Allocation& allocation) {
   is_changed_.clear();
 }
 
-Time Earliest::ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds) {
+Time Earliest::ready_from(NodeIndex node, const Amount& least, Time from, Time seconds, Time far) {
   // Where nothing is planned, what has opened stays open.
   const bool as_known = is_changed_.empty() || !is_changed_[node];
   if (as_known && !calendar_->has_plans_on(node)) return from;
-  return calendar_->timeline(node).earliest(floor, from, seconds);
+  return calendar_->timeline(node).earliest(least, from, seconds, far);
 }
 
 bool Earliest::room_now(const Prepared& job, Work& work) const {
@@ -115,11 +115,11 @@ std::optional<JobPlan> Earliest::look_now(const Prepared& job, Time seconds, boo
     const bool reserved = calendar_->reserved_on(node);
     if (planned || reserved) {
       plans_in_the_way_ = plans_in_the_way_ || planned;
-      cluster::NodeUsage usage = calendar_->usage_over(node, span);
-      const bool fits = cluster::room_of(state_->cluster().nodes[node], usage).holds(job.floor());
+      calendar_->usage_over(node, span, nullptr, usage_);
+      const bool fits = cluster::room_of(state_->cluster().nodes[node], usage_).holds(job.floor());
       if (reserved && kept_out_.size() < kMostKeptOut) kept_out_.push_back(node);
       if (!fits) continue;
-      overlay_.put(node, std::move(usage));
+      overlay_.put(node) = usage_;
     }
     nodes.push_back(node);
     if (auto plan = offer()) return plan;
@@ -134,7 +134,7 @@ std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
                                           bool few_switches) {
   overlay_.clear();
   for (const NodeIndex node : nodes) {
-    overlay_.put(node, calendar_->usage_over(node, span));
+    calendar_->usage_over(node, span, nullptr, overlay_.put(node));
   }
   work.looked_at += nodes.size();
   ++work.placed;
@@ -145,20 +145,21 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
                                                Work& work, bool few_switches) {
   const std::vector<Opening>& all = openings();
   const cluster::Room& floor = job.floor();
+  const Amount least = at_least(floor);
   const std::size_t placed_before = work.placed;
   const std::size_t looked_before = work.looked_at;
   const Time first = std::max(not_before, now_ + 1);
   const bool only_required = !job.required().empty() && job.required().size() >= job.min_nodes();
   Candidates waiting(job.min_nodes());
-  std::vector<bool> seen(state_->cluster().nodes.size());
+  seen_.assign(state_->cluster().nodes.size(), false);
   const auto wait_from = [&](NodeIndex node, Time from) {
     ++work.looked_at;
-    const Time at = ready_from(node, floor, from, seconds);
+    const Time at = ready_from(node, least, from, seconds, waiting.bound());
     if (at > 0 && (waiting.is_far(at) || job.may_use(node))) waiting.add(at, node);
   };
   const auto meet = [&](NodeIndex node, Time from) {
-    if (seen[node]) return;
-    seen[node] = true;
+    if (seen_[node]) return;
+    seen_[node] = true;
     if (only_required && !std::ranges::binary_search(job.required(), node)) return;
     if (!calendar_->allows(node)) return;
     wait_from(node, from);
@@ -192,7 +193,7 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     // Who was ready may be so no longer: something is planned there.
     std::erase_if(ready, [&](NodeIndex node) {
       ++work.looked_at;
-      if (ready_from(node, floor, moment, seconds) == moment) return false;
+      if (ready_from(node, least, moment, seconds, moment) == moment) return false;
       wait_from(node, moment);
       return true;
     });

@@ -57,15 +57,18 @@ class Earliest {
   std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
                                          std::span<const NodeIndex> nodes, Work& work,
                                          bool few_switches);
-  /// The first moment from `from` on at which the node could do, in numbers. What runs there and
-  /// must be over is over by `from`, as far as the openings know.
-  Time ready_from(NodeIndex node, const cluster::Room& floor, Time from, Time seconds);
+  /// The first moment from `from` on at which the node could do, in numbers; one that is too early
+  /// may be said for one after `far`. What runs there and must be over is over by `from`, as far as
+  /// the openings know.
+  Time ready_from(NodeIndex node, const Amount& least, Time from, Time seconds, Time far);
   const std::vector<Opening>& openings();
 
   const job::State* state_;
   Calendar* calendar_;
   Time now_;
   cluster::Overlay overlay_;
+  cluster::NodeUsage usage_;                        // room to work in, as the next one
+  std::vector<bool> seen_;                          // nodes that later() has met
   const std::vector<Opening>* openings_ = nullptr;  // unset: to be brought up to date
   std::vector<NodeIndex> changed_;  // nodes where a job has started since that was done
   std::vector<bool> is_changed_;    // the same by node

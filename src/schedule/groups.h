@@ -31,7 +31,10 @@ class Groups {
  public:
   using Members = std::set<job::QueueKey>;
 
-  void add(const job::Job& job, const job::QueueKey& key) { groups_[group_of(job)].insert(key); }
+  void add(const job::Job& job, const job::QueueKey& key) {
+    Members& members = groups_[group_of(job)];
+    members.insert(members.end(), key);  // mostly the last
+  }
   void clear() { groups_.clear(); }
   /// The first member from `from` on (after it, when `after`) that still stands in the queue at its
   /// place; those that do not are dropped.

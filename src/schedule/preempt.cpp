@@ -285,7 +285,7 @@ std::optional<JobPlan> Preemption::place(const Question& question, const Positio
     if (!cluster::room_of(state_->cluster().nodes[node], usage).holds(question.prepared->floor())) {
       continue;
     }
-    overlay_.put(node, std::move(usage));
+    overlay_.put(node) = std::move(usage);
     usable.push_back(node);
   }
   question.work->looked_at += offered.size();

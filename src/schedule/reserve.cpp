@@ -221,7 +221,7 @@ class Chooser {
     cluster::Overlay overlay(cluster.nodes.size());
     std::vector<NodeIndex> nodes = candidates_;
     std::ranges::sort(nodes);
-    for (const NodeIndex node : nodes) overlay.put(node, usage(node));
+    for (const NodeIndex node : nodes) overlay.put(node) = usage(node);
     auto plan = prepared.runnable() && !nodes.empty()
                     ? prepared.now(cluster::UsageView(state_.usage(), overlay), nodes)
                     : std::nullopt;

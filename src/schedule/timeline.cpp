@@ -4,42 +4,68 @@
 
 namespace berth::schedule {
 
-Balance::Balance(const cluster::Node& node, const cluster::NodeUsage& now) {
-  jobs_ = now.jobs;
-  exclusive_ = now.closed ? 1 : 0;
-  const cluster::Room room = cluster::room_of(node, now, /*closed_too=*/true);
-  cores_ = room.cores;
-  memory_mb_ = static_cast<std::int64_t>(room.memory_mb);
-  gpus_ = room.gpus;
-  if (const cluster::Gres* gpus = node.find_gres("gpu")) {
-    all_gpus_ = static_cast<std::int64_t>(gpus->total());
-  }
-}
-
-void Balance::add(const cluster::NodeShare& share, bool whole_node, std::int64_t sign) {
-  cores_ += sign * static_cast<std::int64_t>(share.cores.count());
-  memory_mb_ += sign * static_cast<std::int64_t>(share.memory_mb);
+Amount::Amount(const cluster::NodeShare& share, bool whole_node)
+    : memory_mb(static_cast<std::int64_t>(share.memory_mb)),
+      cores(static_cast<std::int32_t>(share.cores.count())),
+      jobs(1),
+      exclusive(whole_node ? 1 : 0) {
   const cluster::GresShare* whole = share.find("gpu");
-  std::int64_t gpus = whole == nullptr ? 0 : static_cast<std::int64_t>(whole->total());
-  // A GPU whose shares are given back may be whole again.
-  if (sign > 0) gpus = std::max(gpus, static_cast<std::int64_t>(share.gpus().count()));
-  gpus_ = std::min(gpus_ + sign * gpus, all_gpus_);
-  jobs_ -= sign;
-  if (whole_node) exclusive_ -= sign;
+  if (whole != nullptr) gpus = static_cast<std::int32_t>(whole->total());
 }
 
-cluster::Room Balance::room() const {
-  if (exclusive_ > 0) return {};
-  cluster::Room out;
-  out.cores = static_cast<std::uint32_t>(std::max<std::int64_t>(cores_, 0));
-  out.memory_mb = static_cast<std::uint64_t>(std::max<std::int64_t>(memory_mb_, 0));
-  out.gpus = static_cast<std::uint32_t>(std::max<std::int64_t>(gpus_, 0));
-  out.idle = jobs_ <= 0 ? 1 : 0;
+void Amount::add(const Amount& other, std::int32_t times) {
+  memory_mb += times * other.memory_mb;
+  cores += times * other.cores;
+  gpus += times * other.gpus;
+  jobs += times * other.jobs;
+  exclusive += times * other.exclusive;
+}
+
+Amount::Amount(const cluster::Room& free)
+    : memory_mb(static_cast<std::int64_t>(free.memory_mb)),
+      cores(static_cast<std::int32_t>(free.cores)),
+      gpus(static_cast<std::int32_t>(free.gpus)),
+      jobs(free.idle > 0 ? 0 : -1) {}
+
+Amount at_least(const cluster::Room& need) {
+  Amount out(need);
+  if (need.memory_mb == 0) out.memory_mb = std::numeric_limits<std::int64_t>::min();
+  constexpr std::int32_t kAny = std::numeric_limits<std::int32_t>::min();
+  if (need.cores == 0) out.cores = kAny;
+  if (need.gpus == 0) out.gpus = kAny;
+  if (need.idle == 0) out.jobs = kAny;
   return out;
 }
 
-Timeline::Timeline(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
-                   const std::vector<Use>& uses) {
+Balance::Balance(const cluster::Node& node, const cluster::NodeUsage& now)
+    : free_(cluster::room_of(node, now, /*closed_too=*/true)) {
+  free_.jobs = -static_cast<std::int32_t>(now.jobs);
+  free_.exclusive = now.closed ? -1 : 0;
+  if (const cluster::Gres* gpus = node.find_gres("gpu")) {
+    all_gpus_ = static_cast<std::int32_t>(gpus->total());
+  }
+}
+
+void Balance::ends(const cluster::NodeShare& share, bool whole_node) {
+  Amount amount(share, whole_node);
+  // A GPU whose shares are given back may be whole again.
+  amount.gpus = std::max(amount.gpus, static_cast<std::int32_t>(share.gpus().count()));
+  free_.add(amount, 1);
+  free_.gpus = std::min(free_.gpus, all_gpus_);
+}
+
+cluster::Room Balance::room() const {
+  if (free_.exclusive < 0) return {};
+  cluster::Room out;
+  out.cores = static_cast<std::uint32_t>(std::max(free_.cores, 0));
+  out.memory_mb = static_cast<std::uint64_t>(std::max<std::int64_t>(free_.memory_mb, 0));
+  out.gpus = static_cast<std::uint32_t>(std::max(free_.gpus, 0));
+  out.idle = free_.jobs >= 0 ? 1 : 0;
+  return out;
+}
+
+void Timeline::work_out(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
+                        const std::vector<Use>& uses) {
   struct Change {
     Time at;
     const Use* use;
@@ -52,39 +78,55 @@ Timeline::Timeline(const cluster::Node& node, const cluster::NodeUsage& usage, T
     changes.push_back({use.span.until, &use, false});
   }
   std::ranges::sort(changes, {}, &Change::at);
-  Balance balance(node, usage);
-  pieces_.push_back({now, balance.room()});
-  for (std::size_t i = 0; i < changes.size();) {
-    const Time at = changes[i].at;
-    for (; i < changes.size() && changes[i].at == at; ++i) {
-      const Use& use = *changes[i].use;
-      if (changes[i].begins) {
-        balance.begins(*use.share, use.whole_node);
-      } else {
-        balance.ends(*use.share, use.whole_node);
-      }
-    }
-    if (at > pieces_.back().from) {
-      pieces_.push_back({at, balance.room()});
+  Balance balance(node, usage);  // of those that run
+  Amount planned;
+  pieces_.clear();
+  pieces_.reserve(changes.size() + 1);
+  pieces_.push_back({now, balance.free()});
+  for (const Change& change : changes) {
+    const Use& use = *change.use;
+    if (use.running) {
+      balance.ends(*use.share, use.whole_node);
     } else {
-      pieces_.back().room = balance.room();
+      planned.add(Amount(*use.share, use.whole_node), change.begins ? 1 : -1);
     }
+    if (change.at > pieces_.back().from) pieces_.push_back({change.at, {}});
+    pieces_.back().free = balance.free();
+    pieces_.back().free.add(planned, -1);
   }
 }
 
-Time Timeline::earliest(const cluster::Room& need, Time from, Time seconds) const {
+std::size_t Timeline::piece_from(Time at) {
+  const auto next = std::ranges::upper_bound(pieces_, at, {}, &Piece::from);
+  if (next == pieces_.begin()) return 0;
+  const auto here = next - 1;
+  const auto index = static_cast<std::size_t>(here - pieces_.begin());
+  if (here->from == at) return index;
+  const Piece piece{at, here->free};  // a copy: the vector may move
+  pieces_.insert(next, piece);
+  return index + 1;
+}
+
+void Timeline::plan(const Span& span, const Amount& amount, std::int32_t times) {
+  const std::size_t first = piece_from(span.from);
+  const std::size_t last = piece_from(span.until);
+  for (std::size_t i = first; i < last; ++i) pieces_[i].free.add(amount, -times);
+}
+
+Time Timeline::earliest(const Amount& least, Time from, Time seconds, Time far) const {
+  auto at = std::ranges::upper_bound(pieces_, from, {}, &Piece::from);
+  if (at != pieces_.begin()) --at;
   Time start = from;
   bool open = false;  // all since `start` holds
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    const bool last = i + 1 == pieces_.size();
-    if (!last && pieces_[i + 1].from <= from) continue;
-    if (!pieces_[i].room.holds(need)) {
+  for (; at != pieces_.end(); ++at) {
+    if (!at->free.holds(least)) {
       open = false;
       continue;
     }
-    if (!open) start = std::max(from, pieces_[i].from);
+    if (!open) start = std::max(from, at->from);
     open = true;
-    if (last || pieces_[i + 1].from >= start + seconds) return start;
+    if (start > far) return start;
+    if (at + 1 == pieces_.end() || (at + 1)->from >= start + seconds) return start;
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 // end.
 #pragma once
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace berth::schedule {
 
 using cluster::NodeIndex;
 using job::JobId;
+using job::kYear;
 using job::Time;
 
 /// A stretch of time, from `from` up to but without `until`.
@@ -23,24 +25,41 @@ struct Span {
   }
 };
 
-/// Room that changes as jobs begin and end. Shares of GPUs count as whole ones: it may promise too
-/// much, never too little.
+/// Numbers of a node: what one job has of it, or what is free.
+struct Amount {
+  Amount() = default;
+  Amount(const cluster::NodeShare& share, bool whole_node);
+  explicit Amount(const cluster::Room& free);
+  void add(const Amount& other, std::int32_t times);
+  [[nodiscard]] bool holds(const Amount& least) const {
+    return cores >= least.cores && gpus >= least.gpus && memory_mb >= least.memory_mb &&
+           jobs >= least.jobs && exclusive >= least.exclusive;
+  }
+
+  std::int64_t memory_mb = 0;
+  std::int32_t cores = 0;
+  std::int32_t gpus = 0;
+  // How many there are; where it says what is free, how many less than none.
+  std::int32_t jobs = 0;
+  std::int32_t exclusive = 0;  // that have the node for themselves
+};
+
+/// What must be free for this need. More may be planned than there is; who needs none of that does
+/// not mind.
+Amount at_least(const cluster::Room& need);
+
+/// Room that changes as the jobs that are there end. Shares of GPUs count as whole ones: it may
+/// promise too much, never too little.
 class Balance {
  public:
   Balance(const cluster::Node& node, const cluster::NodeUsage& now);
-  void begins(const cluster::NodeShare& share, bool whole_node) { add(share, whole_node, -1); }
-  void ends(const cluster::NodeShare& share, bool whole_node) { add(share, whole_node, 1); }
+  void ends(const cluster::NodeShare& share, bool whole_node);
+  [[nodiscard]] const Amount& free() const { return free_; }
   [[nodiscard]] cluster::Room room() const;
 
  private:
-  void add(const cluster::NodeShare& share, bool whole_node, std::int64_t sign);
-
-  std::int64_t memory_mb_ = 0;
-  std::int64_t cores_ = 0;
-  std::int64_t gpus_ = 0;
-  std::int64_t all_gpus_ = 0;
-  std::int64_t jobs_ = 0;
-  std::int64_t exclusive_ = 0;  // jobs that have the node for themselves
+  Amount free_;
+  std::int32_t all_gpus_ = 0;
 };
 
 class Timeline {
@@ -55,19 +74,30 @@ class Timeline {
   };
   struct Piece {
     Time from = 0;
-    cluster::Room room;
+    Amount free;
   };
-  Timeline(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
-           const std::vector<Use>& uses);
+  Timeline() = default;  // not worked out yet
   /// Each piece up to the next one; the last for ever.
   explicit Timeline(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
+  [[nodiscard]] bool known() const { return !pieces_.empty(); }
+  /// Not known any more; the memory is kept for the next one.
+  void forget() { pieces_.clear(); }
+  void work_out(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
+                const std::vector<Use>& uses);
 
-  /// The first moment from `from` on at which so much is free for so long; 0 = never.
-  [[nodiscard]] Time earliest(const cluster::Room& need, Time from, Time seconds) const;
+  /// A job that waits is to have so much in that time (with -1: no longer).
+  void plan(const Span& span, const Amount& amount, std::int32_t times = 1);
+  /// The first moment from `from` on at which so much is free for so long; 0 = never. Once that is
+  /// seen to be after `far`, some moment between the two.
+  [[nodiscard]] Time earliest(const Amount& least, Time from, Time seconds,
+                              Time far = std::numeric_limits<Time>::max()) const;
   /// The next moment after `after` at which anything changes; 0 = none.
   [[nodiscard]] Time next_change(Time after) const;
 
  private:
+  /// The piece that begins at this moment, made if need be; the first for all that is past.
+  std::size_t piece_from(Time at);
+
   std::vector<Piece> pieces_;  // each up to the next one; the last for ever
 };
 
