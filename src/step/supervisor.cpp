@@ -66,6 +66,8 @@ void Supervisor::run() {
     }
     for (auto& client : clients_) read_client(*client);
   }
+  // What came together with the order, such as the end of a job that was cancelled meanwhile.
+  for (auto& agent : agents_) obey(*agent);
   advance();
   while (!done()) poll_once();
 }
@@ -208,6 +210,10 @@ void Supervisor::accept_agent() {
 
 void Supervisor::read_agent(Peer& agent) {
   if (!agent.read()) return agent.close();
+  obey(agent);
+}
+
+void Supervisor::obey(Peer& agent) {
   while (const auto frame = agent.next()) {
     switch (frame->kind) {
       case wire::Kind::SuperviseEnd:

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <functional>
@@ -107,7 +108,7 @@ class Supervisor {
   void say(const std::string& text);
   void signal_step(int number, bool tasks_only);
   void reap();
-  void task_exited(Task& task, int status, const struct rusage& usage);
+  void task_exited(Task& task, int status, const rusage& usage);
   void advance();
   void finish();
   void report_stuck();
@@ -117,6 +118,8 @@ class Supervisor {
   // supervisor.cpp
   void poll_once();
   void read_agent(Peer& agent);
+  /// Does what the agent has said, as far as it was read.
+  void obey(Peer& agent);
   void accept_agent();
   /// Without an agent: the next one finds it by a socket.
   void await_agent();

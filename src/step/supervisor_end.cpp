@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestRetry{500};
 /// How long a client may take to read the end of the output, and then to close.
-constexpr std::chrono::seconds kPatience{300};
+constexpr std::chrono::seconds kLongestStay{300};
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
@@ -207,7 +207,7 @@ void Supervisor::finish() {
     client->peer.send(done);
     client->finished = true;
   }
-  leave_at_ = Clock::now() + kPatience;
+  leave_at_ = Clock::now() + kLongestStay;
   drop_closed();
 }
 

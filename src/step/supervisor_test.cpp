@@ -217,6 +217,16 @@ TEST_F(SupervisorTest, CancelledBatchJobIsToldInItsOutput) {
                            "SIGNAL Terminated \\*\\*\\*\n"));
 }
 
+TEST_F(SupervisorTest, AnEndThatComesWithTheOrderIsNotLost) {
+  batch("#!/bin/sh\nsleep 1000\n");
+  end_with_order_.emplace();
+  end_with_order_->set_cause("SIGNAL");
+  start();
+  finish();
+  EXPECT_EQ(WTERMSIG(status_of(0)), SIGTERM);
+  EXPECT_EQ(ended_->cause(), "SIGNAL");
+}
+
 TEST_F(SupervisorTest, ClientThatVanishesEndsTheStep) {
   shell("echo up; sleep 1000");
   start();

@@ -119,6 +119,7 @@ class SupervisorTest : public testing::Test {
     agent_ = std::make_unique<Peer>(Fd(agent[0]));
     client_ = std::make_unique<Peer>(Fd(client[0]));
     agent_->send(order_);
+    if (end_with_order_) agent_->send(*end_with_order_);
     agent_->flush();
   }
   void input(const std::string& text, bool end) {
@@ -170,6 +171,7 @@ class SupervisorTest : public testing::Test {
 
   std::string directory_;
   wire::Supervise order_;
+  std::optional<wire::SuperviseEnd> end_with_order_;  // said in the same breath
   wire::StepSpec spec_;
   pid_t pid_ = 0;
   std::unique_ptr<Peer> agent_;
