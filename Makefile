@@ -106,8 +106,9 @@ format: deps
 	clang-format-19 -i $(SOURCES)
 
 tidy: deps
-	cmake --preset asan
-	run-clang-tidy-19 -quiet -p build-asan -j $(JOBS) '$(CURDIR)/src/.*'
+	cmake --preset tidy
+	cmake --build --preset tidy -j $(JOBS)
+	run-clang-tidy-19 -quiet -p build-tidy -j $(JOBS) '$(CURDIR)/src/.*'
 
 bench: build
 	@for program in $$(cat build/bench/programs.txt); do \
@@ -116,4 +117,4 @@ bench: build
 	  [ -x "$$script" ] || continue; echo "== $$script"; "$$script" || exit 1; done
 
 clean:
-	rm -rf build build-debug build-asan build-tsan
+	rm -rf build build-debug build-asan build-tsan build-tidy

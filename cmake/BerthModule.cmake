@@ -88,6 +88,11 @@ function(berth_generate result folder)
   set(${result} ${made} PARENT_SCOPE)
 endfunction()
 
+# Modules whose files are compiled one by one in every build: what is their own has the same names in
+# many of them (kName, kOptions, kRules).
+set(BERTH_APART command lint request)
+set(BERTH_TESTS_APART command conf place)
+
 function(berth_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
   set(folder ${PROJECT_SOURCE_DIR}/src/${name})
@@ -114,6 +119,10 @@ function(berth_module name)
     target_link_libraries(${library} PUBLIC ${links} berth_flags)
     if(NOT protos)
       berth_precompile(${library} ${kind})
+      if(BERTH_UNITY AND NOT name IN_LIST BERTH_APART)
+        set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE
+                                                                   ${BERTH_UNITY})
+      endif()
     endif()
   else()
     add_library(${library} INTERFACE)
@@ -127,6 +136,12 @@ function(berth_module name)
                                PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_compile_options(${name}_test PRIVATE ${BERTH_TEST_OPTIONS})
     berth_precompile(${name}_test ${kind}_test)
+    if(BERTH_UNITY AND NOT name IN_LIST BERTH_TESTS_APART)
+      set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE
+                                                                   ${BERTH_UNITY})
+      file(GLOB properties ${folder}/*_property_test.cpp)  # each has a world of its own
+      set_source_files_properties(${properties} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
     add_test(NAME ${name}_test COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(
       ${name}_test

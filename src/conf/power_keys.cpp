@@ -29,11 +29,11 @@ constexpr auto kPrograms = std::to_array<Program>({
     {"ResumeFailProgram", &PowerKeys::resume_fail_program},
 });
 
-struct Count {
+struct KeyWithCount {
   std::string_view key;
   std::uint32_t PowerKeys::* field;
 };
-constexpr auto kCounts = std::to_array<Count>({
+constexpr auto kCounts = std::to_array<KeyWithCount>({
     {"SuspendTimeout", &PowerKeys::suspend_timeout_seconds},
     {"ResumeTimeout", &PowerKeys::resume_timeout_seconds},
     {"SuspendRate", &PowerKeys::suspend_rate},
@@ -102,7 +102,7 @@ bool apply_power_pair(const Pair& pair, PowerKeys& keys, Complaints& complaints)
     }
     return true;
   }
-  for (const Count& count : kCounts) {
+  for (const KeyWithCount& count : kCounts) {
     if (!is(pair, count.key)) continue;
     if (const auto value = number(pair, 0, kMostSeconds, complaints)) {
       keys.*count.field = value->value;

@@ -14,7 +14,7 @@
 namespace berth::conf {
 namespace {
 
-constexpr auto kTypes =
+constexpr auto kPreemptTypes =
     std::to_array<std::string_view>({"preempt/none", "preempt/partition_prio", "preempt/qos"});
 constexpr auto kModes = std::to_array<std::string_view>(
     {"OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG", "PRIORITY", "WITHIN"});
@@ -23,7 +23,7 @@ struct Parameter {
   std::string_view name;
   bool number = false;
 };
-constexpr auto kParameters = std::to_array<Parameter>({
+constexpr auto kPreemptParameters = std::to_array<Parameter>({
     {"min_exempt_priority", true},
     {"reclaim_licenses"},
     {"reorder_count", true},
@@ -47,8 +47,8 @@ void parameters(const Pair& pair, PreemptKeys& keys, Complaints& complaints) {
     const std::size_t equals = word.find('=');
     const std::string name = text::to_lower(word.substr(0, equals));
     const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const auto row = std::ranges::find(kParameters, name, &Parameter::name);
-    if (row == kParameters.end()) {
+    const auto row = std::ranges::find(kPreemptParameters, name, &Parameter::name);
+    if (row == kPreemptParameters.end()) {
       complaints.warn(pair.at, fmt::format("PreemptParameters={} is not known and makes no "
                                            "difference",
                                            shown(word)));
@@ -105,7 +105,7 @@ bool apply_preempt_pair(const Pair& pair, PreemptKeys& keys, Complaints& complai
   if (is(pair, "PreemptType")) {
     Pair full = pair;
     if (full.value == "(null)") full.value = "preempt/none";
-    if (auto type = one_of(full, kTypes, complaints)) keys.type = std::move(type->value);
+    if (auto type = one_of(full, kPreemptTypes, complaints)) keys.type = std::move(type->value);
   } else if (is(pair, "PreemptMode")) {
     keys.mode_at = pair.at;
     if (const auto mode = preempt_mode(pair, complaints)) {

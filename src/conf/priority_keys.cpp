@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint32_t kLargestWeight = UINT32_MAX - 2;
 
-constexpr auto kTypes = std::to_array<std::string_view>({"priority/basic", "priority/multifactor"});
+constexpr auto kPriorityTypes =
+    std::to_array<std::string_view>({"priority/basic", "priority/multifactor"});
 
 struct Flag {
   std::string_view name;
@@ -120,7 +121,7 @@ bool apply_priority_pair(const Pair& pair, PriorityKeys& keys, Complaints& compl
     return true;
   }
   if (is(pair, "PriorityType")) {
-    if (const auto value = one_of(pair, kTypes, complaints)) keys.type = value->value;
+    if (const auto value = one_of(pair, kPriorityTypes, complaints)) keys.type = value->value;
   } else if (is(pair, "PriorityWeightTRES")) {
     tres_weights(pair, keys, complaints);
   } else if (is(pair, "PriorityMaxAge")) {

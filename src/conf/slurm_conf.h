@@ -22,6 +22,12 @@ inline constexpr std::size_t kMaxPartitions = 10000;
 
 template <class T>
 using Maybe = std::optional<Located<T>>;
+/// Without the place it was read at.
+template <class T>
+std::optional<T> value_of(const Maybe<T>& from) {
+  if (!from) return std::nullopt;
+  return from->value;
+}
 
 /// A NodeName= line with the DEFAULT lines above it applied.
 struct NodeLine {

@@ -12,7 +12,7 @@
 namespace berth::conf {
 namespace {
 
-constexpr std::string_view kFile = "topology.conf";
+constexpr std::string_view kConfFile = "topology.conf";
 
 class TopologyReader {
  public:
@@ -24,7 +24,7 @@ class TopologyReader {
     BlockLine a_block;
     a_switch.at = a_block.at = line.pairs.front().at;
     for (const Pair& pair : line.pairs) {
-      if (used_key(topology_keys(), pair, kFile, complaints_) != nullptr) {
+      if (used_key(topology_keys(), pair, kConfFile, complaints_) != nullptr) {
         apply(pair, a_switch, a_block);
       }
     }
@@ -108,10 +108,10 @@ std::optional<TopologyConf> read_topology(const FileSource& source, NetworkPlugi
   if (auto yaml = read_topology_yaml(source, complaints)) return yaml;
   if (plugin == NetworkPlugin::flat) return std::nullopt;
   TopologyConf out;
-  out.file = kFile;
+  out.file = kConfFile;
   out.plugin = plugin;
   TopologyReader reader(out, complaints);
-  if (!read_lines(source, kFile, cluster_name, complaints,
+  if (!read_lines(source, kConfFile, cluster_name, complaints,
                   [&](const Line& line) { reader.line(line); })) {
     complaints.error(plugin_at,
                      fmt::format("TopologyPlugin={} needs topology.conf beside slurm.conf, and "

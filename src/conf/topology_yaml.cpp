@@ -13,10 +13,10 @@
 namespace berth::conf {
 namespace {
 
-constexpr std::string_view kFile = "topology.yaml";
+constexpr std::string_view kYamlFile = "topology.yaml";
 
 Location location_of(const yaml_mark_t& mark) {
-  return {std::string(kFile), static_cast<int>(mark.line) + 1};
+  return {std::string(kYamlFile), static_cast<int>(mark.line) + 1};
 }
 
 class YamlReader {
@@ -27,7 +27,7 @@ class YamlReader {
   void run() {
     const yaml_node_t* root = yaml_document_get_root_node(&document_);
     if (root == nullptr || root->type != YAML_SEQUENCE_NODE) {
-      complaints_.error({std::string(kFile), 0},
+      complaints_.error({std::string(kYamlFile), 0},
                         "the file must be a list of networks, each with topology: NAME and one of "
                         "tree:, block:, flat:");
       return;
@@ -42,7 +42,7 @@ class YamlReader {
     if (chosen == nullptr && networks == 1)
       each_item(*root, [&](const yaml_node_t& item) { chosen = &item; });
     if (chosen == nullptr) {
-      complaints_.error({std::string(kFile), 0},
+      complaints_.error({std::string(kYamlFile), 0},
                         "no network has cluster_default: true, so it is not said which one to use");
       return;
     }
@@ -211,14 +211,14 @@ class YamlReader {
 }  // namespace
 
 std::optional<TopologyConf> read_topology_yaml(const FileSource& source, Complaints& complaints) {
-  const auto text = source.read(kFile);
+  const auto text = source.read(kYamlFile);
   if (!text) {
-    complaints.error({std::string(kFile), 0}, text.error().what());
+    complaints.error({std::string(kYamlFile), 0}, text.error().what());
     return std::nullopt;
   }
   if (!*text) return std::nullopt;
   TopologyConf out;
-  out.file = kFile;
+  out.file = kYamlFile;
   yaml_parser_t parser;
   if (yaml_parser_initialize(&parser) == 0) return std::nullopt;
   const std::unique_ptr<yaml_parser_t, decltype(&yaml_parser_delete)> parser_end(

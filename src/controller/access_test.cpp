@@ -24,7 +24,7 @@ std::set<std::string> sendable_by(const Caller& caller, bool is_agent) {
 }
 
 const Caller kUser{1000, 1000, false};
-const Caller kRoot{0, 0, true};
+const Caller kRootCaller{0, 0, true};
 
 TEST(Access, EveryRowSaysWhichThreadAnswers) {
   for (const wire::Kind kind : kAll) {
@@ -51,7 +51,7 @@ TEST(Access, UsersSendOnlyWhatIsChecked) {
 TEST(Access, AdministratorsAlsoOperate) {
   std::set<std::string> more;
   const auto user = sendable_by(kUser, false);
-  for (const std::string& name : sendable_by(kRoot, false)) {
+  for (const std::string& name : sendable_by(kRootCaller, false)) {
     if (!user.contains(name)) more.insert(name);
   }
   EXPECT_EQ(more, (std::set<std::string>{"Reconfigure", "Shutdown", "SetDebug", "RegisterNodes"}));
@@ -59,8 +59,8 @@ TEST(Access, AdministratorsAlsoOperate) {
 
 TEST(Access, NodeEventsNeedARegisteredAgent) {
   std::set<std::string> more;
-  const auto without = sendable_by(kRoot, false);
-  for (const std::string& name : sendable_by(kRoot, true)) {
+  const auto without = sendable_by(kRootCaller, false);
+  for (const std::string& name : sendable_by(kRootCaller, true)) {
     if (!without.contains(name)) more.insert(name);
   }
   EXPECT_EQ(more, (std::set<std::string>{"JobBegun", "JobGone", "StepStarted", "StepEnded",
@@ -68,7 +68,7 @@ TEST(Access, NodeEventsNeedARegisteredAgent) {
 }
 
 TEST(Access, UnknownNumbersAreRefused) {
-  EXPECT_FALSE(may_send(rule_of(static_cast<wire::Kind>(60000)), kRoot, true));
+  EXPECT_FALSE(may_send(rule_of(static_cast<wire::Kind>(60000)), kRootCaller, true));
 }
 
 }  // namespace

@@ -69,10 +69,6 @@ constexpr std::array kOptionKeys = {
     OptionKey{"WorkDir", "chdir", 2},
 };
 
-struct RefusedKey {
-  std::string_view key;
-  std::string_view instead;
-};
 constexpr std::array kRefusedKeys = {
     RefusedKey{"BurstBuffer", "berth has no burst buffers"},
     RefusedKey{"ClusterFeatures", "one berth serves one cluster; use Features="},
@@ -213,8 +209,7 @@ Result<void> add_job_key(JobUpdate& update, std::string_view key, std::string_vi
                          const job::Job& current, job::Time now) {
   for (const RefusedKey& row : kRefusedKeys) {
     if (text::equal_ignoring_case(key, row.key)) {
-      return fail(Code::unsupported, fmt::format("Update of {} is not supported by berth", row.key),
-                  std::string(row.instead));
+      return refused(row);
     }
   }
   auto known = add_state_key(update, key, value, current, now);

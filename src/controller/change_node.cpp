@@ -30,10 +30,6 @@ constexpr std::array kStates = {
     StateWord{"POWER_DOWN_FORCE", 12},
 };
 
-struct RefusedKey {
-  std::string_view key;
-  std::string_view instead;
-};
 constexpr std::array kRefused = {
     RefusedKey{"ResumeAfter", "resume the node when it is ready: State=RESUME"},
     RefusedKey{"Gres", "change Gres= in slurm.conf, then scontrol reconfigure"},
@@ -92,8 +88,7 @@ Result<void> add_key(job::NodeChange& change, const std::string& key, const std:
   }
   for (const RefusedKey& row : kRefused) {
     if (is_key(key, row.key, 3)) {
-      return fail(Code::unsupported, fmt::format("Update of {} is not supported by berth", row.key),
-                  std::string(row.instead));
+      return refused(row);
     }
   }
   return fail(Code::bad_value,

@@ -9,6 +9,11 @@
 
 namespace berth::controller {
 
+std::unexpected<Error> refused(const RefusedKey& key) {
+  return fail(Code::unsupported, fmt::format("Update of {} is not supported by berth", key.key),
+              std::string(key.instead));
+}
+
 bool is_key(std::string_view word, std::string_view key, std::size_t letters) {
   return word.size() >= letters && text::to_lower(key).starts_with(text::to_lower(word));
 }

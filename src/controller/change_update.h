@@ -42,6 +42,13 @@ Result<std::string> change_reservation(job::State& state, const Caller& caller,
 Result<void> change_partition(job::State& state, const Caller& caller, const wire::Change& ask,
                               const ChangeContext& context, job::Time now);
 
+/// A key of Slurm's that cannot be changed here, and what to do instead.
+struct RefusedKey {
+  std::string_view key;
+  std::string_view instead;
+};
+std::unexpected<Error> refused(const RefusedKey& key);
+
 /// "jobid" for JobId, Job, …: whether `word` is the key or the beginning of it of at least
 /// `letters` letters; case does not matter.
 bool is_key(std::string_view word, std::string_view key, std::size_t letters);

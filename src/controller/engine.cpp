@@ -10,15 +10,10 @@ namespace berth::controller {
 namespace {
 
 using std::chrono::duration_cast;
-using std::chrono::microseconds;
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::hours kIdle{1};
 constexpr Steady::duration kShortest = std::chrono::milliseconds(20);
-
-std::uint64_t since(Moment start) {
-  return static_cast<std::uint64_t>(duration_cast<microseconds>(Steady::now() - start).count());
-}
 
 /// Requests for a change, which is refused when it cannot be stored. The others read, or tell what
 /// has happened already.
@@ -183,7 +178,7 @@ void Engine::take_turn(std::vector<Event> events) {
     const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
     in_a_pass_ = seen.unfinished;
     if (in_a_pass_) more_to_do_ = true;  // requests that came meanwhile are taken first
-    figures_.count_cycle(seen, since(start), state_->queue().size(), turn.now);
+    figures_.count_cycle(seen, microseconds_since(start), state_->queue().size(), turn.now);
   }
   finish(turn);
   flush();
@@ -216,7 +211,7 @@ void Engine::handle(Turn& turn, Event& event) {
   } else {
     outbox_.close(request.peer);
   }
-  parts_.requests.count(request.kind, request.caller.uid, since(start));
+  parts_.requests.count(request.kind, request.caller.uid, microseconds_since(start));
 }
 
 void Engine::pass_time(Turn& turn) {

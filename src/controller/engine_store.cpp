@@ -12,16 +12,10 @@
 namespace berth::controller {
 namespace {
 
-using std::chrono::duration_cast;
-using std::chrono::microseconds;
 using Steady = std::chrono::steady_clock;
 
 /// How often the store is tried again while it cannot be written.
 constexpr std::chrono::seconds kRetry{1};
-
-std::uint64_t since(Moment start) {
-  return static_cast<std::uint64_t>(duration_cast<microseconds>(Steady::now() - start).count());
-}
 
 template <class T>
 void append(std::vector<T>& to, std::vector<T>&& from) {
@@ -149,7 +143,7 @@ void Engine::finish(Turn& turn) {
     parts_.crash.reached("before_commit");
     const Moment start = Steady::now();
     const auto done = store_.commit(batch);
-    figures_.count_commit(since(start), done.has_value());
+    figures_.count_commit(microseconds_since(start), done.has_value());
     if (!done) return cannot_store(turn, std::move(batch), std::move(effects), done.error());
     if (batch.next_job_id) next_job_id_ = *batch.next_job_id;
     parts_.crash.reached("after_commit");

@@ -271,13 +271,6 @@ std::string codes(const std::vector<std::uint32_t>& values) {
   return values.empty() ? std::string(kNone) : fmt::format("{}", fmt::join(values, ","));
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return text;
-}
-
 std::string megabytes(const std::optional<std::uint64_t>& mb) {
   return mb ? std::to_string(*mb) : "UNLIMITED";
 }
@@ -389,7 +382,7 @@ void put_plugins(Values& v, const Setup& setup) {
   v["GresTypes"] = list_or(setup.cluster.settings.gres_types, kNone);
   v["MpiDefault"] = plugin(setup.cluster.settings.mpi_default);
   const conf::PreemptKeys& preempt = keys.preempt;
-  v["PreemptMode"] = upper(preempt.mode_as_written);
+  v["PreemptMode"] = text::to_upper(preempt.mode_as_written);
   // As recorded: what nobody set is not named.
   if (preempt.type != "preempt/none") v["PreemptType"] = preempt.type;
   if (!preempt.parameters_as_written.empty())
@@ -404,14 +397,15 @@ void put_plugins(Values& v, const Setup& setup) {
   v["SchedulerType"] = keys.scheduler_type;
   v["SelectType"] = conf.select_type ? conf.select_type->value : "select/cons_tres";
   v["SelectTypeParameters"] = conf.select_parameters
-                                  ? upper(list_or(conf.select_parameters->value, kNone))
+                                  ? text::to_upper(list_or(conf.select_parameters->value, kNone))
                                   : "CR_CORE_MEMORY";
   v["TopologyPlugin"] = network_plugin(setup.cluster.topology);
   v["TopologyParam"] =
       conf.topology_parameters ? list_or(conf.topology_parameters->value, kNone) : kNone;
   v["TaskPlugin"] =
       conf.task_plugins ? list_or(conf.task_plugins->value, kNone) : std::string("task/affinity");
-  v["EnforcePartLimits"] = conf.enforce_part_limits ? upper(conf.enforce_part_limits->value) : "NO";
+  v["EnforcePartLimits"] =
+      conf.enforce_part_limits ? text::to_upper(conf.enforce_part_limits->value) : "NO";
 }
 
 void put_rules(Values& v, const Setup& setup) {
@@ -420,7 +414,7 @@ void put_rules(Values& v, const Setup& setup) {
   v["ClusterName"] = setup.policy.cluster_name;
   v["DependencyParameters"] = parameters(keys.dependency);
   v["DisableRootJobs"] = keys.disable_root_jobs ? "yes" : "no";
-  v["HealthCheckNodeState"] = upper(keys.health_check_node_state);
+  v["HealthCheckNodeState"] = text::to_upper(keys.health_check_node_state);
   v["HealthCheckProgram"] = or_none(keys.health_check_program);
   v["InteractiveStepOptions"] = keys.interactive_step_options;
   v["JobFileAppend"] = flag(keys.job_file_append);

@@ -10,6 +10,7 @@
 #include "request/parse.h"
 #include "text/hostlist.h"
 #include "text/number.h"
+#include "text/words.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -26,11 +27,6 @@ std::optional<request::Command> command_of(std::string_view name) {
   if (name == "srun") return request::Command::srun;
   if (name == "salloc") return request::Command::salloc;
   return std::nullopt;
-}
-
-std::string absolute(const std::string& path, const std::string& directory) {
-  if (path.empty() || path.front() == '/') return path;
-  return directory + "/" + path;
 }
 
 void read_texts(job::Submission& out) {
@@ -196,10 +192,11 @@ std::shared_ptr<const job::Submission> HistoryAnswer::submission_of(
   Result<request::Parsed> parsed = request::parse(*command, words, asked->script(), around);
   if (!parsed || row.record.component() >= parsed->components.size()) return out;
   out->request = std::move(parsed->components[row.record.component()]);
-  out->directory = absolute(out->request.chdir.value_or(asked->directory()), asked->directory());
+  out->directory =
+      text::absolute(out->request.chdir.value_or(asked->directory()), asked->directory());
   if (!out->request.argv.empty() && !out->request.wrap) {
     out->command_path = *command == request::Command::sbatch
-                            ? absolute(out->request.argv.front(), asked->directory())
+                            ? text::absolute(out->request.argv.front(), asked->directory())
                             : out->request.argv.front();
   }
   read_texts(*out);

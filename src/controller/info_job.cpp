@@ -23,11 +23,6 @@ std::string_view exclusive_word(const request::Request& request,
   return asked == "NO" && partition != nullptr && partition->exclusive_nodes ? "NODE" : asked;
 }
 
-std::string absolute(std::string path, const std::string& directory) {
-  if (path.empty() || path.front() == '/') return path;
-  return directory.ends_with('/') ? directory + path : directory + "/" + path;
-}
-
 std::uint32_t number_of(std::string_view text) {
   return static_cast<std::uint32_t>(text::parse_number(text, UINT32_MAX).value_or(0));
 }
@@ -234,7 +229,7 @@ void put_program(wire::JobInfo& out, const job::Job& job, const std::string& use
     values.array_index = job.array->task ? std::to_string(*job.array->task) : "%a";
   }
   const auto shown = [&](const std::string& pattern) {
-    return absolute(text::expand_pattern(pattern, values), job.what->directory);
+    return text::absolute(text::expand_pattern(pattern, values), job.what->directory);
   };
   const std::string output =
       request.output.value_or(job.array ? "slurm-%A_%a.out" : "slurm-%j.out");

@@ -81,13 +81,6 @@ std::string_view state_word(cluster::PartitionState state) {
   return "UP";
 }
 
-std::string upper(std::string text) {
-  for (char& c : text) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return text;
-}
-
 /// Names in Nodes= that are no host lists: ALL and node sets.
 std::string sets_of(const conf::PartitionLine& line, const conf::SlurmConf& conf) {
   std::string out;
@@ -104,8 +97,8 @@ std::string sets_of(const conf::PartitionLine& line, const conf::SlurmConf& conf
 
 void put_rules(wire::PartitionInfo& out, const conf::PartitionLine& line,
                const conf::SlurmConf& conf) {
-  if (line.over_subscribe) out.set_over_subscribe(upper(line.over_subscribe->value));
-  if (line.exclusive) out.set_exclusive(upper(line.exclusive->value));
+  if (line.over_subscribe) out.set_over_subscribe(text::to_upper(line.over_subscribe->value));
+  if (line.exclusive) out.set_exclusive(text::to_upper(line.exclusive->value));
   if (line.rules.allow_groups) out.set_allow_groups(line.rules.allow_groups->value);
   if (line.rules.allow_accounts) out.set_allow_accounts(line.rules.allow_accounts->value);
   if (line.rules.allow_qos) out.set_allow_qos(line.rules.allow_qos->value);

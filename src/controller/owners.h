@@ -19,6 +19,11 @@
 namespace berth::controller {
 
 using Moment = std::chrono::steady_clock::time_point;
+inline std::uint64_t microseconds_since(Moment start) {
+  const auto passed = std::chrono::steady_clock::now() - start;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(passed).count());
+}
 using StepName = std::pair<job::JobId, std::uint32_t>;
 
 /// A connection that broke may come back within this.

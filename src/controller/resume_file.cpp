@@ -10,7 +10,7 @@
 namespace berth::controller {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -25,8 +25,8 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-std::string quoted_or_null(std::string_view text) {
-  return text.empty() ? "null" : quoted(text);
+std::string json_or_null(std::string_view text) {
+  return text.empty() ? "null" : json_quoted(text);
 }
 
 std::string_view sharing_of(const job::Job& job) {
@@ -42,7 +42,7 @@ std::string resume_text(const job::State& state, const std::vector<std::string>&
     if (node != nullptr) jobs.insert(node->jobs.begin(), node->jobs.end());
   }
   std::string out = fmt::format("{{\n  \"all_nodes_resume\": {},\n  \"jobs\": [",
-                                quoted(text::compress_hostlist(nodes)));
+                                json_quoted(text::compress_hostlist(nodes)));
   std::string_view comma = "\n";
   for (const job::JobId id : jobs) {
     const job::Job* job = state.find(id);
@@ -55,10 +55,11 @@ std::string resume_text(const job::State& state, const std::vector<std::string>&
         "{}    {{\n      \"extra\": {},\n      \"features\": {},\n      \"job_id\": {},\n"
         "      \"nodes_alloc\": {},\n      \"nodes_resume\": {},\n      \"oversubscribe\": {},\n"
         "      \"partition\": {},\n      \"reservation\": {}\n    }}",
-        comma, quoted_or_null(job->what->extra),
-        quoted_or_null(job->what->text(request::Opt::constraint)), id,
-        quoted(text::compress_hostlist(job->nodes)), quoted(text::compress_hostlist(here)),
-        quoted(sharing_of(*job)), quoted(job->partition), quoted_or_null(job->what->reservation));
+        comma, json_or_null(job->what->extra),
+        json_or_null(job->what->text(request::Opt::constraint)), id,
+        json_quoted(text::compress_hostlist(job->nodes)),
+        json_quoted(text::compress_hostlist(here)), json_quoted(sharing_of(*job)),
+        json_quoted(job->partition), json_or_null(job->what->reservation));
     comma = ",\n";
   }
   return out + "\n  ]\n}\n";

@@ -122,11 +122,6 @@ std::uint64_t identity_of(const Submission& s) {
   return hash.value();
 }
 
-std::string absolute(const std::string& path, const std::string& directory) {
-  if (path.empty() || path.front() == '/') return path;
-  return directory.ends_with('/') ? directory + path : fmt::format("{}/{}", directory, path);
-}
-
 std::optional<request::Command> command_of(std::string_view name) {
   if (name == "sbatch") return request::Command::sbatch;
   if (name == "srun") return request::Command::srun;
@@ -198,7 +193,8 @@ Result<std::vector<std::shared_ptr<const Submission>>> State::Memory::read(
       script.job_name.reset();
       one.job_name = request::job_name_of(script);
     }
-    one.directory = absolute(one.request.chdir.value_or(asked.directory()), asked.directory());
+    one.directory =
+        text::absolute(one.request.chdir.value_or(asked.directory()), asked.directory());
     one.submit_line = asked.submit_line();
     one.host = asked.host();
     one.session = asked.session();
@@ -207,7 +203,7 @@ Result<std::vector<std::shared_ptr<const Submission>>> State::Memory::read(
     if (!one.request.argv.empty() && !one.request.wrap) {
       const std::string& program_name = one.request.argv.front();
       one.command_path = *command == request::Command::sbatch
-                             ? absolute(program_name, asked.directory())
+                             ? text::absolute(program_name, asked.directory())
                              : program_name;
     }
     one.shape = shape_of(one.request);

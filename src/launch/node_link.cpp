@@ -10,26 +10,18 @@
 #include "auth/munge.h"
 
 namespace berth::launch {
-namespace {
-
-std::unexpected<Error> unreachable(const net::Address& address, int problem) {
-  return fail(Code::no_connection,
-              fmt::format("cannot reach {}: {}", address.text(), std::strerror(problem)));
-}
-
-}  // namespace
 
 Result<void> NodeLink::dial() {
   const auto where = net::resolve(address_);
   if (!where) return pass(where.error());
   Fd fd(::socket(where->family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd) return unreachable(address_, errno);
+  if (!fd) return net::unreachable(address_, errno);
   if (::connect(fd.get(), where->get(), where->size) == 0) {
     connecting_ = std::move(fd);
     return connected();
   }
   if (errno == EAGAIN) return {};  // a unix socket whose queue is full
-  if (errno != EINPROGRESS) return unreachable(address_, errno);
+  if (errno != EINPROGRESS) return net::unreachable(address_, errno);
   connecting_ = std::move(fd);
   state_ = State::connecting;
   return {};
@@ -61,7 +53,7 @@ Result<void> NodeLink::ready(short events) {
     int problem = 0;
     socklen_t size = sizeof problem;
     ::getsockopt(connecting_.get(), SOL_SOCKET, SO_ERROR, &problem, &size);
-    if (problem != 0) return unreachable(address_, problem);
+    if (problem != 0) return net::unreachable(address_, problem);
     return connected();
   }
   if (client_ && client_->wants_write()) return client_->flush();

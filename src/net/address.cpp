@@ -54,4 +54,9 @@ wire::NodeAddress Address::to_wire(std::string node) const {
   return address;
 }
 
+std::unexpected<Error> unreachable(const Address& address, int trouble) {
+  return fail(Code::no_connection,
+              fmt::format("cannot connect to {}: {}", address.text(), std::strerror(trouble)));
+}
+
 }  // namespace berth::net

@@ -50,5 +50,7 @@ struct SocketAddress {
 /// glibc's name service where a static program has not. Blocks up to `patience`.
 Result<SocketAddress> resolve(const Address& address,
                               std::chrono::milliseconds patience = std::chrono::seconds(5));
+/// "cannot connect to …", and why (errno).
+std::unexpected<Error> unreachable(const Address& address, int trouble);
 
 }  // namespace berth::net

@@ -36,10 +36,6 @@ bool wait_until(int fd, short events, SteadyClock::time_point deadline) {
   }
 }
 
-std::unexpected<Error> unreachable(const Address& address, int trouble) {
-  return fail(Code::no_connection,
-              fmt::format("cannot connect to {}: {}", address.text(), std::strerror(trouble)));
-}
 std::unexpected<Error> broken(int trouble) {
   return fail(Code::no_connection,
               trouble == 0 ? "the connection was closed"

@@ -12,7 +12,7 @@
 namespace berth::net {
 namespace {
 
-bool would_block() {
+bool try_again() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
@@ -85,7 +85,7 @@ void Connection::flush() {
       sent_ += static_cast<std::size_t>(count);
     } else if (errno != EINTR) {
       // A peer that is gone is found by reading, in the loop; here there is only nothing to do.
-      if (!would_block()) sent_ = out_.size();
+      if (!try_again()) sent_ = out_.size();
       break;
     }
   }
@@ -149,7 +149,7 @@ void Connection::read() {
   std::vector<char>& scratch = loop_.scratch();
   const ssize_t count = ::recv(fd_.get(), scratch.data(), scratch.size(), 0);
   if (count < 0) {
-    if (!would_block()) fail_with(std::strerror(errno));
+    if (!try_again()) fail_with(std::strerror(errno));
     return;
   }
   if (count == 0) {

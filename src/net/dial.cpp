@@ -12,11 +12,6 @@ namespace {
 
 using Done = std::move_only_function<void(Result<std::shared_ptr<Connection>>)>;
 
-std::unexpected<Error> unreachable(const Address& address, int trouble) {
-  return fail(Code::no_connection,
-              fmt::format("cannot connect to {}: {}", address.text(), std::strerror(trouble)));
-}
-
 /// One attempt; the watch and the timer own it.
 struct Attempt {
   Loop& loop;

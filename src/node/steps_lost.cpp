@@ -17,7 +17,7 @@
 namespace berth::node {
 namespace {
 
-constexpr std::chrono::milliseconds kLongestDelay{500};
+constexpr std::chrono::milliseconds kLongestRetryDelay{500};
 /// For supervisors that are between their start and their first task when an agent finds them.
 constexpr std::chrono::seconds kUndecided{10};
 
@@ -120,7 +120,7 @@ void Steps::lost_with_the_machine(const NodeStep& at) {
 void Steps::again(Step& step, void (Steps::*what)(const NodeStep&)) {
   here_.loop.cancel(step.timer);
   step.timer = here_.loop.after(step.delay, [this, at = step.at, what] { (this->*what)(at); });
-  step.delay = std::min(step.delay * 2, kLongestDelay);
+  step.delay = std::min(step.delay * 2, kLongestRetryDelay);
 }
 
 void Steps::connect(const NodeStep& at) {

@@ -9,23 +9,23 @@ namespace {
 
 using testing::outcome;
 
-struct Case {
+struct RefusedCase {
   const char* line;
   const char* expected;
 };
 
-void PrintTo(const Case& one, std::ostream* out) {
+void PrintTo(const RefusedCase& one, std::ostream* out) {
   *out << one.line;
 }
 
-class Refusal : public ::testing::TestWithParam<Case> {};
+class Refusal : public ::testing::TestWithParam<RefusedCase> {};
 
 TEST_P(Refusal, SaysWhatSlurmSays) {
   EXPECT_EQ(outcome(GetParam().line), GetParam().expected);
 }
 
 // Recorded from Slurm 26.11.
-constexpr Case kRecorded[] = {
+constexpr RefusedCase kRecorded[] = {
     {"sbatch -d foo:1 --wrap true",
      "1: sbatch: error: Batch job submission failed: Job dependency problem"},
     {"sbatch -d afterok --wrap true",
@@ -95,7 +95,7 @@ constexpr Case kRecorded[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Recorded, Refusal, ::testing::ValuesIn(kRecorded));
 
-constexpr Case kWords[] = {
+constexpr RefusedCase kWords[] = {
     {"srun -y true", "255: srun: invalid option -- 'y' | Try \"srun --help\" for more information"},
     {"srun -n",
      "255: srun: option requires an argument -- 'n' | "
@@ -118,7 +118,7 @@ constexpr Case kWords[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Words, Refusal, ::testing::ValuesIn(kWords));
 
-constexpr Case kNumbers[] = {
+constexpr RefusedCase kNumbers[] = {
     {"srun -n0 true", "1: srun: error: Invalid numeric value \"0\" for --ntasks."},
     {"srun -n 4294967296 true",
      "1: srun: error: Invalid numeric value \"4294967296\" for --ntasks."},
@@ -145,7 +145,7 @@ constexpr Case kNumbers[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Numbers, Refusal, ::testing::ValuesIn(kNumbers));
 
-constexpr Case kValues[] = {
+constexpr RefusedCase kValues[] = {
     {"srun --mem=lots true", "255: srun: error: Invalid --mem specification"},
     {"srun --mem=1.5G true", "255: srun: error: Invalid --mem specification"},
     {"srun --mem-per-cpu=-1 true", "255: srun: error: Invalid --mem-per-cpu specification"},
@@ -212,7 +212,7 @@ constexpr Case kValues[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Values, Refusal, ::testing::ValuesIn(kValues));
 
-constexpr Case kBinds[] = {
+constexpr RefusedCase kBinds[] = {
     {"srun --gpu-bind=verbose true", "255: srun: error: Invalid --gpu-bind argument: verbose"},
     {"srun --gpu-bind=single true", "255: srun: error: Invalid --gpu-bind argument: single"},
     {"srun --gpu-bind=single:0 true", "255: srun: error: Invalid --gpu-bind argument: single:0"},
@@ -232,7 +232,7 @@ constexpr Case kBinds[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Binds, Refusal, ::testing::ValuesIn(kBinds));
 
-constexpr Case kConflicts[] = {
+constexpr RefusedCase kConflicts[] = {
     {"srun -n2 --gpus-per-node=1 --gres=gpu:1 true",
      "1: srun: fatal: --gpus-per-node and --gres=gpu are mutually exclusive."},
     {"srun -n2 --gpus-per-node=1 --gres=gres/gpu:a100=1 true",
@@ -275,7 +275,7 @@ constexpr Case kConflicts[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Conflicts, Refusal, ::testing::ValuesIn(kConflicts));
 
-constexpr Case kRefused[] = {
+constexpr RefusedCase kRefused[] = {
     {"sbatch --bb=x --wrap x", "1: sbatch: error: --bb is not supported by berth"},
     {"sbatch --bbf=x --wrap x", "1: sbatch: error: --bbf is not supported by berth"},
     {"srun -Z true", "1: srun: error: --no-allocate is not supported by berth"},

@@ -24,8 +24,8 @@ job::Policy by_tier() {
   return policy;
 }
 
-struct World : Controller {
-  World() : Controller(by_tier(), two_tiers()) {}
+struct ReservedWorld : Controller {
+  ReservedWorld() : Controller(by_tier(), two_tiers()) {}
   std::size_t look() {
     std::size_t preempted = 0;
     constexpr int kMost = 1000;
@@ -40,7 +40,7 @@ struct World : Controller {
 };
 
 TEST(ReservedPreempt, NoPlaceIsTakenWhereItCouldNotRun) {
-  World w;
+  ReservedWorld w;
   const std::vector<reservation::Key> keys = {
       {"StartTime", "now"}, {"Duration", "60"}, {"Nodes", "gpu1"}};
   ASSERT_TRUE(testing::reserve(w.state, keys, w.now));

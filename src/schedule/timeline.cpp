@@ -66,31 +66,31 @@ cluster::Room Balance::room() const {
 
 void Timeline::work_out(const cluster::Node& node, const cluster::NodeUsage& usage, Time now,
                         const std::vector<Use>& uses) {
-  struct Change {
+  struct Event {
     Time at;
     const Use* use;
     bool begins;
   };
-  std::vector<Change> changes;
-  changes.reserve(2 * uses.size());
+  std::vector<Event> events;
+  events.reserve(2 * uses.size());
   for (const Use& use : uses) {
-    if (!use.running) changes.push_back({use.span.from, &use, true});
-    changes.push_back({use.span.until, &use, false});
+    if (!use.running) events.push_back({use.span.from, &use, true});
+    events.push_back({use.span.until, &use, false});
   }
-  std::ranges::sort(changes, {}, &Change::at);
+  std::ranges::sort(events, {}, &Event::at);
   Balance balance(node, usage);  // of those that run
   Amount planned;
   pieces_.clear();
-  pieces_.reserve(changes.size() + 1);
+  pieces_.reserve(events.size() + 1);
   pieces_.push_back({now, balance.free()});
-  for (const Change& change : changes) {
-    const Use& use = *change.use;
+  for (const Event& event : events) {
+    const Use& use = *event.use;
     if (use.running) {
       balance.ends(*use.share, use.whole_node);
     } else {
-      planned.add(Amount(*use.share, use.whole_node), change.begins ? 1 : -1);
+      planned.add(Amount(*use.share, use.whole_node), event.begins ? 1 : -1);
     }
-    if (change.at > pieces_.back().from) pieces_.push_back({change.at, {}});
+    if (event.at > pieces_.back().from) pieces_.push_back({event.at, {}});
     pieces_.back().free = balance.free();
     pieces_.back().free.add(planned, -1);
   }

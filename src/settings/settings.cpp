@@ -126,12 +126,6 @@ job::PowerPolicy power_of(const conf::SlurmConf& conf) {
   return out;
 }
 
-template <class T>
-std::optional<T> value_of(const conf::Maybe<T>& from) {
-  if (!from) return std::nullopt;
-  return from->value;
-}
-
 }  // namespace
 
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
@@ -166,8 +160,9 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
   if (rules.allow_groups && find_members) {
     policy.members = find_members(names_in(rules.allow_groups));
   }
-  policy.power = {value_of(rules.suspend_seconds), value_of(rules.suspend_timeout_seconds),
-                  value_of(rules.resume_timeout_seconds),
+  policy.power = {conf::value_of(rules.suspend_seconds),
+                  conf::value_of(rules.suspend_timeout_seconds),
+                  conf::value_of(rules.resume_timeout_seconds),
                   rules.power_down_on_idle && rules.power_down_on_idle->value};
   return policy;
 }

@@ -14,12 +14,12 @@ constexpr std::size_t kColumn = 16;
 /// One character a column of time from 0 to `until`, so that two runs stand below each other.
 std::string sparkline(const Outcome& run, double Point::* value, double top, std::int64_t until) {
   constexpr const char* kBlocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  constexpr std::int64_t kWidth = 60;
+  constexpr std::int64_t kColumns = 60;
   std::string out;
-  for (std::int64_t c = 0; c < kWidth; ++c) {
+  for (std::int64_t c = 0; c < kColumns; ++c) {
     // Points whose stretch begins in this column; where there is none, the one that goes on.
-    const std::int64_t from = c * until / kWidth / run.width;
-    const std::int64_t to = std::max(from + 1, (c + 1) * until / kWidth / run.width);
+    const std::int64_t from = c * until / kColumns / run.width;
+    const std::int64_t to = std::max(from + 1, (c + 1) * until / kColumns / run.width);
     double sum = 0;
     std::int64_t count = 0;
     for (std::int64_t i = from; i < to && i < std::ssize(run.points); ++i, ++count) {

@@ -115,7 +115,7 @@ constexpr std::array<std::string_view, 25> kNodeKeys = {
     "ReservationName"};
 
 template <std::size_t N>
-bool is_in(const std::array<std::string_view, N>& words, std::string_view word) {
+bool names_one(const std::array<std::string_view, N>& words, std::string_view word) {
   return std::ranges::any_of(
       words, [&](std::string_view w) { return text::equal_ignoring_case(w, word); });
 }
@@ -135,7 +135,7 @@ std::vector<Field> fields_of(std::string_view line) {
     const std::size_t equals = word.find('=');
     if (equals != std::string_view::npos && key_like(word.substr(0, equals))) {
       const std::string_view key = word.substr(0, equals);
-      const bool whole = is_in(kWholeLine, key) && out.empty();
+      const bool whole = names_one(kWholeLine, key) && out.empty();
       out.push_back(
           {key, text::trim(whole ? line.substr(at + equals + 1) : word.substr(equals + 1))});
       if (whole) return out;
@@ -179,10 +179,10 @@ std::vector<GresText> gres_items(std::string_view list) {
 }
 
 bool known_job_key(std::string_view key) {
-  return is_in(kJobKeys, key);
+  return names_one(kJobKeys, key);
 }
 bool known_node_key(std::string_view key) {
-  return is_in(kNodeKeys, key);
+  return names_one(kNodeKeys, key);
 }
 
 }  // namespace berth::site

@@ -16,12 +16,6 @@
 namespace berth::site {
 namespace {
 
-template <class T>
-std::optional<T> value_of(const conf::Maybe<T>& from) {
-  if (!from) return std::nullopt;
-  return from->value;
-}
-
 bool has(const conf::Maybe<std::vector<std::string>>& list, std::string_view word) {
   return list && std::ranges::find(list->value, word) != list->value.end();
 }
@@ -111,12 +105,12 @@ class Builder {
     const conf::SlurmConf& conf = config_.slurm;
     cluster::Settings& s = site_.cluster.settings;
     if (conf.gres_types) s.gres_types = conf.gres_types->value;
-    s.def_mem_per_cpu_mb = value_of(conf.limits.def_mem_per_cpu_mb);
-    s.def_mem_per_node_mb = value_of(conf.limits.def_mem_per_node_mb);
-    s.def_mem_per_gpu_mb = value_of(conf.limits.def_mem_per_gpu_mb);
-    s.max_mem_per_cpu_mb = value_of(conf.limits.max_mem_per_cpu_mb);
-    s.max_mem_per_node_mb = value_of(conf.limits.max_mem_per_node_mb);
-    s.def_cpu_per_gpu = value_of(conf.limits.def_cpu_per_gpu);
+    s.def_mem_per_cpu_mb = conf::value_of(conf.limits.def_mem_per_cpu_mb);
+    s.def_mem_per_node_mb = conf::value_of(conf.limits.def_mem_per_node_mb);
+    s.def_mem_per_gpu_mb = conf::value_of(conf.limits.def_mem_per_gpu_mb);
+    s.max_mem_per_cpu_mb = conf::value_of(conf.limits.max_mem_per_cpu_mb);
+    s.max_mem_per_node_mb = conf::value_of(conf.limits.max_mem_per_node_mb);
+    s.def_cpu_per_gpu = conf::value_of(conf.limits.def_cpu_per_gpu);
     if (conf.max_tasks_per_node) s.max_tasks_per_node = conf.max_tasks_per_node->value;
     if (conf.max_array_size) s.max_array_size = conf.max_array_size->value;
     if (conf.mpi_default) s.mpi_default = conf.mpi_default->value;

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-Result<Site> read(const std::string& plugin, const std::string& topology) {
+Result<Site> read_network(const std::string& plugin, const std::string& topology) {
   return read_site(conf::MemorySource(conf::MemorySource::Files{
       {"slurm.conf", "ClusterName=c\nTopologyPlugin=topology/" + plugin +
                          "\nNodeName=n[1-8] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n"},
@@ -17,10 +17,11 @@ Result<Site> read(const std::string& plugin, const std::string& topology) {
 }
 
 TEST(Network, ATreeHasLevelsAndAddresses) {
-  const auto site = read("tree",
-                         "SwitchName=top Switches=mid,leaf3\n"
-                         "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\n"
-                         "SwitchName=mid Switches=leaf[1-2]\nSwitchName=leaf3 Nodes=n[5-8]\n");
+  const auto site =
+      read_network("tree",
+                   "SwitchName=top Switches=mid,leaf3\n"
+                   "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\n"
+                   "SwitchName=mid Switches=leaf[1-2]\nSwitchName=leaf3 Nodes=n[5-8]\n");
   ASSERT_TRUE(site) << site.error().what();
   const cluster::Topology& network = site->cluster.topology;
   std::vector<std::uint32_t> levels;
@@ -35,9 +36,9 @@ TEST(Network, ATreeHasLevelsAndAddresses) {
 }
 
 TEST(Network, NeighbouringBlocksAreJoined) {
-  const auto site = read("block",
-                         "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\n"
-                         "BlockName=c Nodes=n[5-6]\nBlockSizes=2,4,8\n");
+  const auto site = read_network("block",
+                                 "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n[3-4]\n"
+                                 "BlockName=c Nodes=n[5-6]\nBlockSizes=2,4,8\n");
   ASSERT_TRUE(site) << site.error().what();
   std::vector<std::string> names;
   for (const cluster::NetworkUnit& unit : site->cluster.topology.units) names.push_back(unit.name);
@@ -49,11 +50,11 @@ TEST(Network, NeighbouringBlocksAreJoined) {
 }
 
 TEST(Network, NodesMustExistAndHangOnASwitch) {
-  const auto unknown = read("tree", "SwitchName=a Nodes=n[1-9]\n");
+  const auto unknown = read_network("tree", "SwitchName=a Nodes=n[1-9]\n");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().messages.front().text,
             "topology.conf:1: n9 is not in slurm.conf: no NodeName line describes it");
-  const auto stray = read("tree", "SwitchName=a Nodes=n[1-7]\n");
+  const auto stray = read_network("tree", "SwitchName=a Nodes=n[1-7]\n");
   ASSERT_FALSE(stray);
   EXPECT_EQ(stray.error().messages.front().text,
             "topology.conf: n8 is on no switch: add it to the Nodes= of a SwitchName line");

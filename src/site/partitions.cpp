@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxMembers = std::size_t{1} << 24;  // nodes of all partitions together
 
-template <class T>
-std::optional<T> value_of(const conf::Maybe<T>& from) {
-  if (!from) return std::nullopt;
-  return from->value;
-}
-
 class NodeLists {
  public:
   NodeLists(const conf::SlurmConf& conf, const cluster::Cluster& cluster,
@@ -149,15 +143,15 @@ cluster::Partition partition_of(const conf::PartitionLine& line, bool least_load
   out.max_time_minutes = minutes(line.max_time);
   out.default_time_minutes = minutes(line.default_time);
   out.min_nodes = line.min_nodes ? line.min_nodes->value : 0;
-  out.max_nodes = value_of(line.max_nodes);
-  out.max_cpus_per_node = value_of(line.max_cpus_per_node);
-  out.max_cpus_per_socket = value_of(line.max_cpus_per_socket);
-  out.def_mem_per_cpu_mb = value_of(line.limits.def_mem_per_cpu_mb);
-  out.def_mem_per_node_mb = value_of(line.limits.def_mem_per_node_mb);
-  out.def_mem_per_gpu_mb = value_of(line.limits.def_mem_per_gpu_mb);
-  out.max_mem_per_cpu_mb = value_of(line.limits.max_mem_per_cpu_mb);
-  out.max_mem_per_node_mb = value_of(line.limits.max_mem_per_node_mb);
-  out.def_cpu_per_gpu = value_of(line.limits.def_cpu_per_gpu);
+  out.max_nodes = conf::value_of(line.max_nodes);
+  out.max_cpus_per_node = conf::value_of(line.max_cpus_per_node);
+  out.max_cpus_per_socket = conf::value_of(line.max_cpus_per_socket);
+  out.def_mem_per_cpu_mb = conf::value_of(line.limits.def_mem_per_cpu_mb);
+  out.def_mem_per_node_mb = conf::value_of(line.limits.def_mem_per_node_mb);
+  out.def_mem_per_gpu_mb = conf::value_of(line.limits.def_mem_per_gpu_mb);
+  out.max_mem_per_cpu_mb = conf::value_of(line.limits.max_mem_per_cpu_mb);
+  out.max_mem_per_node_mb = conf::value_of(line.limits.max_mem_per_node_mb);
+  out.def_cpu_per_gpu = conf::value_of(line.limits.def_cpu_per_gpu);
   out.exclusive_nodes = (line.exclusive && line.exclusive->value == "NODE") ||
                         (line.over_subscribe && line.over_subscribe->value == "EXCLUSIVE");
   out.least_loaded = line.least_loaded ? line.least_loaded->value : least_loaded;

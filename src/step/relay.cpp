@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostBacklog = std::size_t{1} << 20;
 constexpr std::size_t kMostDialling = 64;
 /// For agents that are just being started again, as srun has for its own.
-constexpr std::chrono::seconds kPatience{20};
+constexpr std::chrono::seconds kRelayPatience{20};
 constexpr std::chrono::milliseconds kRedialAfter{50};
 constexpr std::chrono::milliseconds kBusyAgent{2};
 /// How long a client may take to read the end of the output, and then to close.
@@ -273,7 +273,7 @@ class Relay {
   /// The branch cannot be reached, or not any more.
   void lost(Branch& branch, const Error& why) {
     if (!branch.begun && why.code == Code::no_connection && !giving_up_) {
-      if (!patience_until_) patience_until_ = Clock::now() + kPatience;
+      if (!patience_until_) patience_until_ = Clock::now() + kRelayPatience;
       if (Clock::now() < *patience_until_) {
         branch.link.again();
         redial_at_ = Clock::now() + kRedialAfter;

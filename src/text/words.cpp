@@ -88,6 +88,21 @@ std::string to_lower(std::string_view s) {
   return out;
 }
 
+std::string to_upper(std::string_view s) {
+  std::string out(s);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+
+std::string absolute(std::string_view path, std::string_view directory) {
+  if (path.empty() || path.front() == '/') return std::string(path);
+  std::string out(directory);
+  if (!out.ends_with('/')) out += '/';
+  return out += path;
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
                                             [](char x, char y) { return lower(x) == lower(y); });

@@ -19,17 +19,18 @@ TEST(Words, TrimAndCase) {
   EXPECT_EQ(trim(" \t a b \r\n"), "a b");
   EXPECT_EQ(trim("  "), "");
   EXPECT_EQ(to_lower("GrEs1"), "gres1");
+  EXPECT_EQ(to_upper("GrEs_1é"), "GRES_1é");
   EXPECT_TRUE(equal_ignoring_case("NodeName", "NODENAME"));
   EXPECT_FALSE(equal_ignoring_case("NodeName", "NodeNam"));
 }
 
 TEST(Words, NearestFindsSlips) {
   const std::vector<std::string> known = {"NodeName", "PartitionName", "Gres", "GresTypes", "a100"};
-  struct Row {
+  struct Slip {
     const char* word;
     const char* found;
   };
-  const Row rows[] = {
+  const Slip rows[] = {
       {"NodeNme", "NodeName"},
       {"nodename", "NodeName"},
       {"PartitoinName", "PartitionName"},
@@ -40,8 +41,15 @@ TEST(Words, NearestFindsSlips) {
       {"", ""},
       {"x", ""},
   };
-  for (const Row& row : rows) EXPECT_EQ(nearest(row.word, known), row.found) << row.word;
+  for (const Slip& row : rows) EXPECT_EQ(nearest(row.word, known), row.found) << row.word;
   EXPECT_EQ(nearest(std::string(100000, 'a'), known), "");
+}
+
+TEST(Words, APathAsSeenFromADirectory) {
+  EXPECT_EQ(absolute("out.txt", "/home/alice"), "/home/alice/out.txt");
+  EXPECT_EQ(absolute("out.txt", "/"), "/out.txt");
+  EXPECT_EQ(absolute("/dev/null", "/home/alice"), "/dev/null");
+  EXPECT_EQ(absolute("", "/home/alice"), "");
 }
 
 }  // namespace
