@@ -35,13 +35,13 @@ bool Supervisor::input_blocked() const {
 }
 
 void Supervisor::read_client(Client& client) {
-  if (!client.peer.read()) return client_gone(client);
+  const bool more = client.peer.read();
   while (client.peer.open()) {
     const auto frame = client.peer.next();
     if (!frame) break;
     take_frame(client, *frame);
   }
-  if (!client.peer.open()) client_gone(client);
+  if (!more || !client.peer.open()) client_gone(client);
 }
 
 void Supervisor::take_frame(Client& client, const wire::Frame& frame) {
@@ -157,6 +157,7 @@ void Supervisor::attach(Fd fd, const wire::SuperviseAttach& how) {
     reply.add_pids(static_cast<std::uint32_t>(std::max(task.pid, 0)));
   }
   clients_.back()->peer.send(reply);
+  read_client(*clients_.back());  // what it said together with its request
 }
 
 void Supervisor::client_gone(Client& client) {

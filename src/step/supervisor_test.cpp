@@ -293,6 +293,26 @@ TEST_F(SupervisorTest, AnAttachedClientSeesTheOutputToo) {
   EXPECT_EQ(out_[0], "up\nboth\n");
 }
 
+TEST_F(SupervisorTest, WhatAnAttachedClientSaysWithItsRequestIsHeard) {
+  shell("echo up; read x; echo $x");
+  start();
+  ASSERT_TRUE(until([&] { return out_[0] == "up\n"; }));
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  Fd ours(pair[0]);
+  wire::Input typed;
+  typed.set_data("typed\n");
+  wire::SuperviseAttach attach;
+  attach.set_unread(wire::framed(typed));
+  {
+    const Fd theirs(pair[1]);
+    ASSERT_TRUE(send_with_descriptor(agent_->fd(), wire::framed(attach), theirs.get()));
+  }
+  ours.reset();  // and it goes at once
+  finish();
+  EXPECT_EQ(out_[0], "up\ntyped\n");
+}
+
 TEST_F(SupervisorTest, OwnTimeLimit) {
   spec_.set_time_limit_seconds(1);
   shell("exec sleep 1000");
