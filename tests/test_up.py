@@ -1,5 +1,6 @@
 """berth up, status and down on the real programs."""
 
+import fcntl
 import os
 import pathlib
 import pwd
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 import pytest
@@ -169,6 +171,21 @@ def test_killed_daemons_come_back_with_up():
             c.start()
         assert c.job_state(held) == "PENDING"
         assert c.job_state(running) == "RUNNING"
+
+
+def test_up_starts_anew_what_was_on_its_way_out():
+    """A process that was killed keeps its lock until the last of its threads is gone."""
+    with Cluster(emulate="2x0") as c:
+        pid = c.pid("controller")
+        paths = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        with open(next(path for path in paths if path.endswith(".pid"))) as lock:
+            os.kill(pid, signal.SIGKILL)
+            fcntl.flock(lock, fcntl.LOCK_EX)  # got when it is gone; from now on as if it were not
+            release = threading.Timer(2, fcntl.flock, (lock, fcntl.LOCK_UN))
+            release.start()
+            c.start()
+            release.join()
+        assert c.pid("controller") != pid
 
 
 def test_a_slurm_conf_of_ones_own_is_kept():

@@ -46,9 +46,14 @@ bool answers(const ClusterHome& home) {
   return ping(home).has_value();
 }
 
+bool both_run(const ClusterHome& home) {
+  return home.controller() && home.agent();
+}
+
 bool wait_for_nodes(const ClusterHome& home, std::size_t nodes, std::string& missing) {
   const auto longest = std::chrono::seconds(30) + std::chrono::milliseconds(50) * nodes;
-  return wait_until(std::chrono::duration_cast<std::chrono::milliseconds>(longest), [&] {
+  const bool waited = wait_until(duration_cast<std::chrono::milliseconds>(longest), [&] {
+    if (!both_run(home)) return true;  // there is nothing to wait for
     const auto reply = ask<wire::NodesReply>(home, wire::ListNodes());
     std::vector<std::string> absent;
     if (!reply) {
@@ -64,6 +69,7 @@ bool wait_for_nodes(const ClusterHome& home, std::size_t nodes, std::string& mis
     missing = text::compress_hostlist(absent);
     return absent.empty();
   });
+  return waited && both_run(home);
 }
 
 Result<JobCounts> count_jobs(const ClusterHome& home) {

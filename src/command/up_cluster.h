@@ -14,8 +14,10 @@ Result<net::Client> reach(const ClusterHome& home);
 Result<wire::Pong> ping(const ClusterHome& home);
 bool answers(const ClusterHome& home);
 
+/// The controller and the agent, as far as their locks tell: one that is dying still has its own.
+bool both_run(const ClusterHome& home);
 /// Waits until every node has registered (FUTURE ones need not), at most half a minute and a bit
-/// for many nodes. `missing` gets the host list of those that have not.
+/// for many nodes, or until a daemon is gone. `missing` gets the host list of those that have not.
 bool wait_for_nodes(const ClusterHome& home, std::size_t nodes, std::string& missing);
 
 /// Jobs that hold something or wait: what `berth down` has to end.

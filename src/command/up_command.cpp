@@ -222,7 +222,7 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
   if (!home) return pass(std::move(home.error()));
   const auto lock = lock_home(*home);
   if (!lock) return pass(lock.error());
-  if (home->controller() && home->agent()) {
+  if (both_run(*home)) {
     if (auto pong = ping(*home)) return already_running(*home, *plan, *pong);
   }
   if (!home->controller()) {
@@ -231,12 +231,16 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
   if (auto made = net::make_run_directory(home->conf()); !made)
     return pass(std::move(made.error()));
   if (auto named = name_copy(*home, *plan); !named) return pass(std::move(named.error()));
-  if (auto started = Starter(*home, *plan).start(); !started) {
-    if (!home->controller() && !home->agent()) remove_run_files(*home);
-    return pass(std::move(started.error()));
-  }
-  std::string missing;
-  if (!wait_for_nodes(*home, plan->cluster.nodes.size(), missing)) {
+  // One that was on its way out when it was looked for has gone meanwhile, and is started anew.
+  constexpr int kMostTries = 3;
+  for (int tries = 1;; ++tries) {
+    if (auto started = Starter(*home, *plan).start(); !started) {
+      if (!home->controller() && !home->agent()) remove_run_files(*home);
+      return pass(std::move(started.error()));
+    }
+    std::string missing = "(berthctld or berthd has ended)";
+    if (wait_for_nodes(*home, plan->cluster.nodes.size(), missing)) break;
+    if (!both_run(*home) && tries < kMostTries) continue;
     auto error = fail(Code::timed_out, fmt::format("these nodes have not registered: {}", missing),
                       "the cluster is left running: `berth status` shows it, `berth down` ends it")
                      .error();
