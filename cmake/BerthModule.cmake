@@ -88,10 +88,14 @@ function(berth_generate result folder)
   set(${result} ${made} PARENT_SCOPE)
 endfunction()
 
-# Modules whose files are compiled one by one in every build: what is their own has the same names in
+# Targets whose files are compiled one by one in every build: what is their own has the same names in
 # many of them (kName, kOptions, kRules).
-set(BERTH_APART command lint request)
-set(BERTH_TESTS_APART command conf place)
+set(BERTH_APART berth_command berth_lint berth_request command_test conf_test place_test)
+function(berth_group target)
+  if(BERTH_UNITY AND NOT target IN_LIST BERTH_APART)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${BERTH_UNITY})
+  endif()
+endfunction()
 
 function(berth_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPS")
@@ -119,10 +123,7 @@ function(berth_module name)
     target_link_libraries(${library} PUBLIC ${links} berth_flags)
     if(NOT protos)
       berth_precompile(${library} ${kind})
-      if(BERTH_UNITY AND NOT name IN_LIST BERTH_APART)
-        set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE
-                                                                   ${BERTH_UNITY})
-      endif()
+      berth_group(${library})
     endif()
   else()
     add_library(${library} INTERFACE)
@@ -136,12 +137,9 @@ function(berth_module name)
                                PRIVATE BERTH_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     target_compile_options(${name}_test PRIVATE ${BERTH_TEST_OPTIONS})
     berth_precompile(${name}_test ${kind}_test)
-    if(BERTH_UNITY AND NOT name IN_LIST BERTH_TESTS_APART)
-      set_target_properties(${name}_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE
-                                                                   ${BERTH_UNITY})
-      file(GLOB properties ${folder}/*_property_test.cpp)  # each has a world of its own
-      set_source_files_properties(${properties} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
+    berth_group(${name}_test)
+    file(GLOB properties CONFIGURE_DEPENDS ${folder}/*_property_test.cpp)  # each has its own world
+    set_source_files_properties(${properties} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     add_test(NAME ${name}_test COMMAND ${name}_test WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(
       ${name}_test

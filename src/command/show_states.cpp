@@ -236,10 +236,7 @@ Result<NodeStateFilter> parse_node_states(std::string_view list) {
     if (text::equal_ignoring_case(term, "all")) return NodeStateFilter{};
     std::vector<std::string> words;
     for (const std::string_view part : text::split(term, '&')) {
-      std::string word = text::to_lower(text::trim(part));
-      for (char& c : word) {
-        if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-      }
+      const std::string word = text::to_upper(text::trim(part));
       if (std::ranges::find(kNodeStates, word) == kNodeStates.end()) {
         std::string known;
         for (const std::string_view state : kNodeStates) known += fmt::format("{},", state);

@@ -124,11 +124,7 @@ constexpr auto kRows = std::to_array<Row>({
 
 std::string in_letters(std::string word, Letters letters) {
   if (letters == Letters::lower) return text::to_lower(word);
-  if (letters == Letters::upper) {
-    std::ranges::transform(word, word.begin(), [](unsigned char c) {
-      return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-    });
-  }
+  if (letters == Letters::upper) return text::to_upper(word);
   return word;
 }
 

@@ -1,11 +1,9 @@
 #include "launch/node_link.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "auth/munge.h"
 

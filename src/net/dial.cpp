@@ -1,9 +1,7 @@
 // Connecting without blocking the loop.
-#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "net/connection.h"
 

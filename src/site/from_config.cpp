@@ -7,6 +7,7 @@
 
 #include "site/devices.h"
 #include "site/hardware.h"
+#include "site/limits.h"
 #include "site/network.h"
 #include "site/partitions.h"
 #include "site/site.h"
@@ -105,12 +106,7 @@ class Builder {
     const conf::SlurmConf& conf = config_.slurm;
     cluster::Settings& s = site_.cluster.settings;
     if (conf.gres_types) s.gres_types = conf.gres_types->value;
-    s.def_mem_per_cpu_mb = conf::value_of(conf.limits.def_mem_per_cpu_mb);
-    s.def_mem_per_node_mb = conf::value_of(conf.limits.def_mem_per_node_mb);
-    s.def_mem_per_gpu_mb = conf::value_of(conf.limits.def_mem_per_gpu_mb);
-    s.max_mem_per_cpu_mb = conf::value_of(conf.limits.max_mem_per_cpu_mb);
-    s.max_mem_per_node_mb = conf::value_of(conf.limits.max_mem_per_node_mb);
-    s.def_cpu_per_gpu = conf::value_of(conf.limits.def_cpu_per_gpu);
+    set_limits(conf.limits, s);
     if (conf.max_tasks_per_node) s.max_tasks_per_node = conf.max_tasks_per_node->value;
     if (conf.max_array_size) s.max_array_size = conf.max_array_size->value;
     if (conf.mpi_default) s.mpi_default = conf.mpi_default->value;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "site/limits.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -146,12 +147,7 @@ cluster::Partition partition_of(const conf::PartitionLine& line, bool least_load
   out.max_nodes = conf::value_of(line.max_nodes);
   out.max_cpus_per_node = conf::value_of(line.max_cpus_per_node);
   out.max_cpus_per_socket = conf::value_of(line.max_cpus_per_socket);
-  out.def_mem_per_cpu_mb = conf::value_of(line.limits.def_mem_per_cpu_mb);
-  out.def_mem_per_node_mb = conf::value_of(line.limits.def_mem_per_node_mb);
-  out.def_mem_per_gpu_mb = conf::value_of(line.limits.def_mem_per_gpu_mb);
-  out.max_mem_per_cpu_mb = conf::value_of(line.limits.max_mem_per_cpu_mb);
-  out.max_mem_per_node_mb = conf::value_of(line.limits.max_mem_per_node_mb);
-  out.def_cpu_per_gpu = conf::value_of(line.limits.def_cpu_per_gpu);
+  set_limits(line.limits, out);
   out.exclusive_nodes = (line.exclusive && line.exclusive->value == "NODE") ||
                         (line.over_subscribe && line.over_subscribe->value == "EXCLUSIVE");
   out.least_loaded = line.least_loaded ? line.least_loaded->value : least_loaded;

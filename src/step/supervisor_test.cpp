@@ -261,14 +261,7 @@ TEST_F(SupervisorTest, AnAttachedClientSeesTheOutputToo) {
   shell("echo up; read x; echo $x");
   start();
   ASSERT_TRUE(until([&] { return out_[0] == "up\n"; }));
-  int pair[2];
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-  Peer attached{Fd(pair[0])};
-  {
-    const Fd theirs(pair[1]);
-    ASSERT_TRUE(
-        send_with_descriptor(agent_->fd(), wire::framed(wire::SuperviseAttach()), theirs.get()));
-  }
+  Peer attached{attach({})};
   std::string seen;
   bool replied = false;
   const auto look = [&] {
@@ -297,18 +290,11 @@ TEST_F(SupervisorTest, WhatAnAttachedClientSaysWithItsRequestIsHeard) {
   shell("echo up; read x; echo $x");
   start();
   ASSERT_TRUE(until([&] { return out_[0] == "up\n"; }));
-  int pair[2];
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
-  Fd ours(pair[0]);
   wire::Input typed;
   typed.set_data("typed\n");
-  wire::SuperviseAttach attach;
-  attach.set_unread(wire::framed(typed));
-  {
-    const Fd theirs(pair[1]);
-    ASSERT_TRUE(send_with_descriptor(agent_->fd(), wire::framed(attach), theirs.get()));
-  }
-  ours.reset();  // and it goes at once
+  wire::SuperviseAttach how;
+  how.set_unread(wire::framed(typed));
+  attach(how);  // and it goes at once
   finish();
   EXPECT_EQ(out_[0], "up\ntyped\n");
 }

@@ -122,6 +122,14 @@ class SupervisorTest : public testing::Test {
     if (end_with_order_) agent_->send(*end_with_order_);
     agent_->flush();
   }
+  /// The client's end of one more connection, handed to the supervisor as the agent does it.
+  Fd attach(const wire::SuperviseAttach& how) {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    const Fd theirs(pair[1]);
+    EXPECT_TRUE(send_with_descriptor(agent_->fd(), wire::framed(how), theirs.get()));
+    return Fd(pair[0]);
+  }
   void input(const std::string& text, bool end) {
     wire::Input in;
     in.set_data(text);
