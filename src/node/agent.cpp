@@ -50,6 +50,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .spool_key = net::run_key(place_.spool),
             .supervisor = place_.supervisor,
             .emulated = place_.emulated,
+            .names = {},
             .open_files = place_.open_files,
             .machine = place_.emulated ? nullptr : &inventory_.machine,
             .config = {}},
@@ -96,7 +97,26 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
     limits_.push_back("without root only jobs of the user who started it can run");
   }
   limits_.push_back("memory and devices of a job are counted, not fenced");
-  if (place_.emulated) limits_.push_back("CPU masks are computed and exported, not set");
+  if (!place_.emulated) return;
+  limits_.push_back("CPU masks are computed and exported, not set");
+  why_not.clear();
+  if (write_names()) {
+    here_.names = PretendedNames::make(hosts_file(), why_not);
+  } else {
+    why_not = fmt::format("{}: {}", hosts_file(), std::strerror(errno));
+  }
+  if (!why_not.empty()) {
+    limits_.push_back(fmt::format("jobs cannot reach nodes by their names ({})", why_not));
+  } else if (::geteuid() != 0) {
+    limits_.push_back(
+        "jobs run in a user namespace (for the names of nodes): sudo does not work there");
+  }
+}
+
+bool Agent::write_names() const {
+  std::vector<std::string> names;
+  for (const wire::NodeReport& node : inventory_.nodes) names.push_back(node.name());
+  return PretendedNames::write(hosts_file(), names);
 }
 
 Result<void> Agent::start() {
@@ -248,6 +268,7 @@ bool Agent::nodes_changed() {
 
 void Agent::meet_nodes() {
   for (const std::string& name : inventory_.off_at_first) switchboard_.meet(name, true);
+  if (!write_names()) log_.error("{}: {}", hosts_file(), std::strerror(errno));
 }
 
 /// What runs on a node that goes off is gone, as when a machine loses its power. The controller

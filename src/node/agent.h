@@ -51,6 +51,8 @@ class Agent {
   void registered(const wire::Registered& message);
   bool nodes_changed();
   void meet_nodes();
+  [[nodiscard]] std::string hosts_file() const { return place_.spool + "/hosts"; }
+  [[nodiscard]] bool write_names() const;
   Result<void> switch_nodes(const wire::SwitchNodes& message, uid_t caller);
   void take(const wire::Frame& frame);
   void signal(const wire::SignalStep& message);

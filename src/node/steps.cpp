@@ -98,6 +98,8 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
   order.set_step_directory(step.record);
   order.set_cgroup(step.cgroup);
   order.set_emulated(here_.emulated);
+  order.set_has_names(here_.names.mounts() >= 0);
+  order.set_has_users(here_.names.users() >= 0);
   order.set_task_prolog(here_.config.task_prolog());
   order.set_task_epilog(here_.config.task_epilog());
   order.set_kill_wait_seconds(here_.config.kill_wait_seconds());
@@ -139,7 +141,8 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
       {.program = here_.supervisor,
        .argv = {},
        .environment = supervisor_environment(),
-       .descriptors = {theirs.get(), client ? client->fd.get() : -1, lock->get()}},
+       .descriptors = {theirs.get(), client ? client->fd.get() : -1, lock->get(),
+                       here_.names.mounts(), here_.names.users()}},
       {});
   if (!pid) return give_up(std::move(pid.error()));
   here_.crash.reached("node.after_spawn");

@@ -23,6 +23,7 @@
 #include "node/children.h"
 #include "node/fence.h"
 #include "node/log.h"
+#include "node/pretended_names.h"
 #include "step/crash_point.h"
 #include "step/spool.h"
 #include "wire/frame.h"
@@ -49,6 +50,7 @@ struct Surroundings {
   std::string spool_key;   // names this spool among all of the machine
   std::string supervisor;  // path of berth-stepd
   bool emulated = false;
+  PretendedNames names{};  // of pretended nodes
   std::uint64_t open_files = 0;
   const device::Machine* machine = nullptr;  // of a real node
   wire::NodeConfig config;                   // as the controller last said

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "step/pretended_host.h"
 #include "step/receive_file.h"
 #include "step/relay.h"
 #include "step/spool.h"
@@ -259,6 +260,9 @@ int supervise(int agent_fd, int client_fd, int record_fd) {
   auto spec = wire::decode<wire::StepSpec>(order->spec());
   if (!spec) return 1;
   Fd client(order->has_client() ? client_fd : -1);
+  if (order->has_names() && !become_pretended_host(spec->node(), order->has_users())) {
+    order->set_has_names(false);
+  }
   Supervisor supervisor(std::move(*order), std::move(*spec), std::move(agent), std::move(client),
                         Fd(record_fd));
   supervisor.run();
