@@ -1,0 +1,257 @@
+// berth bind: between mpirun or torchrun and the program, gives each rank on a node its own GPUs
+// and cores.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/fd.h"
+#include "command/messages.h"
+#include "device/machine.h"
+#include "place/local_ranks.h"
+#include "request/request.h"
+#include "text/number.h"
+#include "text/words.h"
+
+namespace berth::command {
+namespace {
+
+constexpr std::string_view kUsage =
+    R"(usage: berth bind [--gpus-per-rank N] [--verbose] [--] PROGRAM [ARGUMENT...]
+
+Runs PROGRAM with the GPUs and cores of this rank, out of those that the job has on this node, by the rules
+of srun --gpus-per-task. For ranks that srun does not start itself:
+
+  mpirun -np 4 berth bind ./app
+  torchrun --nproc_per_node=4 --no_python berth bind python train.py
+
+  --gpus-per-rank N  so many each; without it all GPUs of the node are divided, and shared where there are
+                     more ranks than GPUs
+  --verbose          say what the rank got on standard error
+  -h, --help         this text
+
+The rank on the node is read from the variables of Open MPI, MPICH, Intel MPI, MVAPICH2, torchrun or srun.
+)";
+
+struct RankVariables {
+  const char* rank;
+  const char* ranks;
+};
+/// The launcher nearest to the program first: mpirun may run in a task of srun, and torchrun in
+/// both.
+constexpr std::array kVariables = {
+    RankVariables{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    RankVariables{"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    RankVariables{"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
+    RankVariables{"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+};
+/// Lists of GPUs, each in the same order.
+constexpr std::array kGpuLists = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                                  "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+struct BindOptions {
+  std::optional<std::uint32_t> gpus_per_rank;
+  bool verbose = false;
+  bool help = false;
+  std::vector<std::string> argv;
+};
+
+Result<BindOptions> read_bind_options(std::span<const std::string> words) {
+  BindOptions out;
+  std::size_t i = 0;
+  for (; i < words.size(); ++i) {
+    std::string_view word = words[i];
+    if (word == "--") {
+      ++i;
+      break;
+    }
+    if (!word.starts_with('-')) break;
+    if (word == "-h" || word == "--help") {
+      out.help = true;
+    } else if (word == "-v" || word == "--verbose") {
+      out.verbose = true;
+    } else if (word.starts_with("--gpus-per-rank")) {
+      word.remove_prefix(std::string_view("--gpus-per-rank").size());
+      const bool attached = word.starts_with('=');
+      if (!attached && (!word.empty() || ++i >= words.size())) {
+        return fail(Code::option_syntax, "--gpus-per-rank needs a number");
+      }
+      const auto number =
+          text::parse_number(attached ? word.substr(1) : std::string_view(words[i]), 1024);
+      if (!number) return fail(Code::bad_value, "--gpus-per-rank needs a number up to 1024");
+      out.gpus_per_rank = static_cast<std::uint32_t>(*number);
+    } else {
+      return fail(Code::option_syntax, fmt::format("unknown option {}", word),
+                  "a program whose name begins with - comes after --");
+    }
+  }
+  out.argv.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+  if (out.argv.empty() && !out.help) return fail(Code::option_syntax, "no program is given");
+  return out;
+}
+
+std::optional<std::uint32_t> number_in(const request::Environment& environment, const char* name) {
+  const auto at = environment.find(name);
+  if (at == environment.end()) return std::nullopt;
+  const auto number = text::parse_number(at->second, UINT32_MAX);
+  if (!number) return std::nullopt;
+  return static_cast<std::uint32_t>(*number);
+}
+
+Result<place::LocalRank> rank_of(const request::Environment& environment) {
+  for (const RankVariables& names : kVariables) {
+    const auto rank = number_in(environment, names.rank);
+    const auto ranks = number_in(environment, names.ranks);
+    if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
+  }
+  return fail(Code::bad_value, "this process does not know its rank on the node",
+              "start it by mpirun, torchrun or srun: mpirun -np 4 berth bind ./app");
+}
+
+/// A file of /proc; "" when it may not be read.
+std::string read_proc(const std::string& path) {
+  constexpr std::size_t kMost = std::size_t{4} << 20;
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string out;
+  std::array<char, 65536> buffer;
+  while (fd && out.size() < kMost) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n <= 0) break;
+    out.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return out;
+}
+
+/// The environment that a process was started with; {} when it may not be read.
+request::Environment environment_of(pid_t pid) {
+  request::Environment out;
+  const std::string text = read_proc(fmt::format("/proc/{}/environ", pid));
+  for (const std::string_view word : text::split(text, '\0')) {
+    const std::size_t equals = word.find('=');
+    if (equals == word.npos) continue;
+    out.emplace(word.substr(0, equals), word.substr(equals + 1));
+  }
+  return out;
+}
+
+pid_t parent_of(pid_t pid) {
+  const std::string text = read_proc(fmt::format("/proc/{}/stat", pid));
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == text.npos) return 0;
+  const std::vector<std::string_view> fields =
+      text::split(std::string_view(text).substr(name_end + 1), ' ');
+  if (fields.size() < 3) return 0;
+  return static_cast<pid_t>(text::parse_number(fields[2], INT32_MAX).value_or(0));
+}
+
+/// What berth told the launcher on this node. MPICH's mpiexec gives all ranks its own environment,
+/// which is that of another node; the first process that berth started here has the right one.
+request::Environment told_on_this_node(const request::Environment& own) {
+  request::Environment out = own;
+  const auto job = own.find("SLURM_JOB_ID");
+  pid_t pid = ::getppid();
+  constexpr int kMostGenerations = 64;
+  for (int i = 0; i < kMostGenerations && pid > 1; ++i, pid = parent_of(pid)) {
+    request::Environment its = environment_of(pid);
+    const auto its_job = its.find("SLURM_JOB_ID");
+    if (!its.contains(place::kLocalShareVariable) || its_job == its.end() || job == own.end() ||
+        its_job->second != job->second) {
+      continue;
+    }
+    out = std::move(its);
+  }
+  return out;
+}
+
+/// The job's GPUs on the node are told in these lists in their order: the rank keeps its own of
+/// them.
+void keep_own_gpus(const request::Environment& told, const Bits& all, const Bits& own) {
+  const std::vector<std::size_t> order = all.members();
+  for (const char* name : kGpuLists) {
+    const auto before = told.find(name);
+    if (before == told.end()) continue;
+    const std::string& list = before->second;
+    const std::vector<std::string_view> ids = text::split(list, ',');
+    if (ids.size() != order.size()) continue;  // somebody has chosen already
+    std::string mine;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (!own.test(order[i])) continue;
+      mine += fmt::format("{}{}", mine.empty() ? "" : ",", ids[i]);
+    }
+    ::setenv(name, mine.c_str(), 1);
+  }
+}
+
+void bind_to(const Bits& cpus) {
+  const Bits numbers = device::this_machine().os_cpus(cpus);
+  if (numbers.empty()) return;
+  const std::size_t size = CPU_ALLOC_SIZE(numbers.last() + 1);
+  cpu_set_t* mask = CPU_ALLOC(numbers.last() + 1);
+  CPU_ZERO_S(size, mask);
+  numbers.each([&](std::size_t cpu) { CPU_SET_S(cpu, size, mask); });
+  if (::sched_setaffinity(0, size, mask) != 0) {
+    print_hint(fmt::format("berth bind: CPUs {}: {}", numbers.ranges(), std::strerror(errno)));
+  }
+  CPU_FREE(mask);
+}
+
+int refuse(const Error& error) {
+  return print_error(error, "berth bind");
+}
+
+}  // namespace
+
+int run_bind(std::span<const std::string> words, const request::Environment& environment) {
+  const Result<BindOptions> options = read_bind_options(words);
+  if (!options) {
+    refuse(options.error());
+    fmt::print(stderr, "{}", kUsage);
+    return 1;
+  }
+  if (options->help) {
+    fmt::print("{}", kUsage);
+    return 0;
+  }
+  const request::Environment told = told_on_this_node(environment);
+  const auto share = told.find(place::kLocalShareVariable);
+  if (share == told.end()) {
+    return refuse(fail(Code::bad_value, "this is not a process of a job of berth",
+                       fmt::format("{} is not set: run it in a job, and let mpirun pass the "
+                                   "environment on",
+                                   place::kLocalShareVariable))
+                      .error());
+  }
+  const auto local = place::read_local_share(share->second);
+  if (!local) return refuse(local.error());
+  auto rank = rank_of(environment);
+  if (!rank) return refuse(rank.error());
+  rank->gpus_per_rank = options->gpus_per_rank;
+  rank->cpus_per_rank = number_in(environment, "SLURM_CPUS_PER_TASK").value_or(1);
+  const auto choice = place::choose_for_rank(*local, *rank);
+  if (!choice) return refuse(choice.error());
+  keep_own_gpus(told, local->share.gpus(), choice->gpus);
+  if (choice->bound) {
+    ::setenv("BERTH_TASK_CPUS", choice->cpus.hex().c_str(), 1);
+    if (!environment.contains("BERTH_PRETENDED")) bind_to(choice->cpus);
+  }
+  if (options->verbose) {
+    print_hint(fmt::format("rank {} of {} on this node: GPUs {}{}, CPUs {}", rank->rank,
+                           rank->ranks, choice->gpus.any() ? choice->gpus.list() : "none",
+                           choice->shares_gpu ? " (shared with other ranks)" : "",
+                           choice->bound ? choice->cpus.ranges() : "all of the job's"));
+  }
+  std::vector<std::string> argv = options->argv;
+  std::vector<char*> pointers;
+  for (std::string& word : argv) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  ::execvp(pointers.front(), pointers.data());
+  const int why = errno;
+  refuse(fail(Code::io, fmt::format("{}: {}", argv.front(), std::strerror(why))).error());
+  return why == ENOENT ? 127 : 126;
+}
+
+}  // namespace berth::command

@@ -1,0 +1,42 @@
+// GPUs and CPUs for ranks that somebody else starts on a node: mpirun, torchrun. What a process
+// there may use is told it in one variable, so that `berth bind` needs nobody to ask; the choice is
+// that of srun --gpus-per-task.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cluster/cluster.h"
+#include "cluster/usage.h"
+
+namespace berth::place {
+
+/// What a process holds on its node: "2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1" (sockets, cores,
+/// threads; a GPU and the sockets it is near, "*" = all).
+struct LocalShare {
+  cluster::Node node;
+  cluster::NodeShare share;
+};
+inline constexpr const char* kLocalShareVariable = "BERTH_NODE_SHARE";
+std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share);
+Result<LocalShare> read_local_share(std::string_view text);
+
+struct LocalRank {
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;  // on this node
+  // Unset: all GPUs divided, or shared where there are fewer than ranks.
+  std::optional<std::uint32_t> gpus_per_rank{};
+  std::uint32_t cpus_per_rank = 1;
+};
+struct LocalChoice {
+  Bits gpus;  // device indices on the node
+  Bits cpus;  // CPU ids
+  bool bound = false;
+  bool shares_gpu = false;  // with other ranks
+};
+Result<LocalChoice> choose_for_rank(const LocalShare& local, const LocalRank& rank);
+
+}  // namespace berth::place
