@@ -23,7 +23,7 @@ empty :=
 space := $(empty) $(empty)
 # Modules with threads, and the daemons.
 TSAN_TESTS = net_test store_test auth_test controller_test node_test
-PROGRAMS = berth berthctld berthd berth-stepd
+PROGRAMS = berth berthctld berthd berth-stepd berth-pmix
 
 SOURCES = $(wildcard src/*/*.cpp src/*/*.h cmake/*.cpp)
 

@@ -243,6 +243,7 @@ wire::Program program_of(const Prepared& prepared, const Request& request, const
   }
   if (request.cpu_bind && request.cpu_bind->verbose) program.set_cpu_bind_report("verbose");
   program.set_mpi(text_of(request, Opt::mpi));
+  program.set_launcher(text_of(request, Opt::launcher));
   program.set_preserve_env(request.given.has(Opt::preserve_env));
   return program;
 }
@@ -272,6 +273,11 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
     options.patience = std::chrono::seconds(*given);
   }
   if (grant.wait_seconds() > 0) options.wait = std::chrono::seconds(grant.wait_seconds());
+  const bool let_go_on =
+      request.given.has(Opt::kill_on_bad_exit) && !is_on(request, Opt::kill_on_bad_exit);
+  if (grant.failure_grace_seconds() > 0 && !let_go_on) {
+    options.failure_grace = std::chrono::seconds(grant.failure_grace_seconds());
+  }
   if (grant.kill_wait_seconds() > 0)
     options.kill_wait = std::chrono::seconds(grant.kill_wait_seconds());
   if (const auto wait = text::parse_number(text_of(request, Opt::wait_tasks), 1U << 30)) {

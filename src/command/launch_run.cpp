@@ -38,7 +38,8 @@ StepRun::StepRun(RunOptions options, std::vector<StepNode> nodes,
       err_(options_.error ? options_.error : std::make_shared<Sink>(STDERR_FILENO)),
       own_(options_.error ? std::make_shared<Sink>(STDERR_FILENO) : err_),
       step_name_(fmt::format("{}.{}", options_.job_id, options_.step_id)),
-      input_open_(options_.input) {
+      input_open_(options_.input),
+      exchanges_(nodes.size(), true) {
   nodes_.reserve(nodes.size());
   for (StepNode& node : nodes) {
     for (const std::uint32_t rank : node.ranks) {
@@ -76,11 +77,13 @@ int StepRun::run() {
   if (exits_.any_terminated() && !by_us && !options_.attached) {
     info(fmt::format("Force Terminated StepId={}", step_name_));
   }
+  if (abort_code_) return *abort_code_;
   if (quit_ || failed_to_run_) return std::max(exits_.exit_code(), 1);
   return exits_.exit_code();
 }
 
 int StepRun::wait_status() const {
+  if (abort_code_) return *abort_code_ << 8;
   const int status = exits_.wait_status();
   return status == 0 && (quit_ || failed_to_run_) ? 1 << 8 : status;
 }
@@ -119,7 +122,7 @@ void StepRun::dial_some() {
 
 int StepRun::timeout() const {
   std::optional<Moment> soonest;
-  for (const auto& moment : {tell_at_, kill_at_, wait_until_, redial_at_}) {
+  for (const auto& moment : {tell_at_, kill_at_, wait_until_, redial_at_, grace_until_}) {
     if (moment && (!soonest || *moment < *soonest)) soonest = moment;
   }
   int timeout = -1;
@@ -234,6 +237,7 @@ void StepRun::drain() {
 void StepRun::run_timers() {
   const Moment now = steady_clock::now();
   if (tell_at_ && now >= *tell_at_) tell_exits();
+  if (grace_until_ && now >= *grace_until_) grace_is_over();
   if (kill_at_ && now >= *kill_at_) {
     kill_at_.reset();
     ending_ = Ending::killed;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "command/launch_signals.h"
 #include "command/launch_sink.h"
 #include "command/submit_link.h"
+#include "launch/exchanges.h"
 #include "launch/node_link.h"
 #include "launch/tree.h"
 
@@ -40,6 +42,8 @@ struct RunOptions {
   std::chrono::seconds kill_wait{30};
   std::chrono::seconds patience{20};         // for an agent that does not answer: --msg-timeout
   std::optional<std::chrono::seconds> wait;  // -W
+  /// How long the others have after a task has failed; unset = for ever.
+  std::optional<std::chrono::seconds> failure_grace;
   // Standard input: to all tasks, to one, or none.
   bool input = false;
   std::optional<std::uint32_t> input_rank;
@@ -105,6 +109,17 @@ class StepRun {
   void take_output(const wire::Output& output);
   void take_exits(const wire::TasksExited& exits);
   void take_line(const wire::Line& line);
+  // launch_run_exchange.cpp
+  void send_to_all(const std::string& frame);
+  void tell_layout();
+  void take_exchange(wire::Exchange part);
+  std::string ask_name(std::string_view data);
+  void take_errand(const wire::Errand& question);
+  void take_abort(const wire::AbortStep& abort);
+  void remember_error_line(std::uint32_t rank, std::string_view text);
+  void note_failure(std::uint32_t rank, int status);
+  void tell_first_failure();
+  void grace_is_over();
   void launch_failed(Node& node, const Error& error);
   bool dial_again(Link& link, const Error& why);
   void link_lost(Link& link, const Error& error);
@@ -151,7 +166,14 @@ class StepRun {
   bool pipe_told_ = false;
   bool failed_to_run_ = false;
   bool quit_ = false;
-  bool raw_ = false;               // the terminal is in raw mode
+  bool raw_ = false;  // the terminal is in raw mode
+  launch::Exchanges exchanges_;
+  bool layout_told_ = false;
+  std::map<std::string, std::string> names_;                   // that tasks have published
+  std::optional<int> abort_code_;                              // of a task that ended all
+  std::optional<std::pair<std::uint32_t, int>> first_failed_;  // rank, wait(2) status
+  std::map<std::uint32_t, std::string> last_error_;            // line of each rank
+  std::optional<Moment> grace_until_;                          // then the others are ended
   std::optional<Moment> tell_at_;  // lines about ends are held a moment to be grouped
   std::optional<Moment> kill_at_;
   std::optional<Moment> first_exit_;

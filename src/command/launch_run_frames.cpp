@@ -94,6 +94,17 @@ void StepRun::take_frame(Link& link, const wire::Frame& frame) {
       if (const auto line = wire::decode<wire::SupervisorLine>(frame.payload))
         take_line(line->line());
       return;
+    case wire::Kind::Exchange:
+      if (auto part = wire::decode<wire::Exchange>(frame.payload)) take_exchange(std::move(*part));
+      return;
+    case wire::Kind::Errand:
+      if (const auto errand = wire::decode<wire::Errand>(frame.payload)) take_errand(*errand);
+      return;
+    case wire::Kind::AskLayout:
+      return tell_layout();
+    case wire::Kind::AbortStep:
+      if (const auto abort = wire::decode<wire::AbortStep>(frame.payload)) take_abort(*abort);
+      return;
     case wire::Kind::NodeDone: {
       const auto done = wire::decode<wire::NodeDone>(frame.payload);
       Node* node = done ? node_in(link, done->node()) : nullptr;
@@ -126,6 +137,7 @@ void StepRun::take_output(const wire::Output& output) {
   const auto& only = output.error() ? options_.only_error : options_.only_output;
   if (only && *only != output.rank()) return;
   Sink& sink = output.error() ? *err_ : *out_;
+  if (output.error() && options_.ntasks > 1) remember_error_line(output.rank(), output.data());
   if (!output.data().empty()) {
     sink.put(merger_.take(output.rank(), output.error(), output.data()));
   }
@@ -136,6 +148,7 @@ void StepRun::take_exits(const wire::TasksExited& exits) {
   const int count = std::min(exits.ranks_size(), exits.statuses_size());
   for (int i = 0; i < count; ++i) {
     exits_.add(std::string(node_of(exits.ranks(i))), exits.ranks(i), exits.statuses(i));
+    note_failure(exits.ranks(i), exits.statuses(i));
   }
   const Moment now = steady_clock::now();
   if (!tell_at_) tell_at_ = now + kGroupingTime;
@@ -148,6 +161,7 @@ void StepRun::take_exits(const wire::TasksExited& exits) {
       exits_.count() < options_.ntasks && !options_.attached) {
     tell_exits();
     info(fmt::format("Terminating StepId={}", step_name_));
+    tell_first_failure();
     failure_ended_it_ = true;
     tell_cancelled("TO TASK FAILURE");
     end_step(SIGTERM);

@@ -9,6 +9,7 @@
 
 #include "conf/values.h"
 #include "text/cpumask.h"
+#include "text/number.h"
 #include "text/words.h"
 
 namespace berth::conf {
@@ -119,6 +120,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"AccountingStorageType", Text{&K::accounting_storage_type}},
     {"AccountingStorageEnforce", Words{&K::accounting_enforce, Letters::lower}},
     {"AccountingStorageTRES", Words{&K::accounting_tres, Letters::lower}},
+    {"MpiParams", Text{&K::mpi_params}},
     {"MailProg", Text{&K::mail_program}},
 });
 
@@ -211,6 +213,14 @@ void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints&
 }
 
 }  // namespace
+
+std::uint32_t DaemonKeys::failure_grace_seconds() const {
+  constexpr std::uint32_t kDefault = 30;
+  const auto given = launch.find("failure_grace");
+  if (given == launch.end()) return kDefault;
+  return static_cast<std::uint32_t>(
+      text::parse_number(given->second, UINT32_MAX).value_or(kDefault));
+}
 
 bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
   if (apply_priority_pair(pair, keys.priority, complaints)) return true;

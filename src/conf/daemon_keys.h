@@ -97,8 +97,12 @@ struct DaemonKeys {
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case
   std::vector<std::string> accounting_tres;     // what is added to the usual ones
+  std::string mpi_params;                       // MpiParams: "ports=12000-12999"
   std::string mail_program = "/bin/mail";
 
+  /// LaunchParameters=failure_grace=SECONDS (berth's own): how long the other tasks of a step have
+  /// when one has failed; 0 = for ever.
+  [[nodiscard]] std::uint32_t failure_grace_seconds() const;
   /// SlurmdParameters=config_overrides: what slurm.conf says counts, not what a node finds.
   [[nodiscard]] bool config_overrides() const { return node.contains("config_overrides"); }
 };

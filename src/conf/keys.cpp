@@ -84,7 +84,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("MaxJobId"),
     used("FirstJobId"),
     used("MinJobAge"),
-    {"MpiParams"},
+    used("MpiParams"),
     used("JobRequeue"),
     used("JobFileAppend"),
     used("Prolog"),

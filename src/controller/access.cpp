@@ -80,7 +80,14 @@ Rule rule_of(wire::Kind kind) {
     case Kind::NodeLost:
     case Kind::GiveUpStarting:
     case Kind::SwitchNodes:
+    case Kind::Exchange:
+    case Kind::Errand:
+    case Kind::AbortStep:
+    case Kind::AskLayout:
+    case Kind::StepLayout:
     case Kind::SuperviseRelay:
+    case Kind::ServePmix:
+    case Kind::PmixServes:
     case Kind::Registered:
     case Kind::BeginJob:
     case Kind::EndJob:

@@ -122,7 +122,7 @@ constexpr Key kKeys[] = {
     {"MetricsType", "(null)"},
     {"MinJobAge", {}},
     {"MpiDefault", {}},
-    {"MpiParams", "(null)"},
+    {"MpiParams", {}},
     {"NamespaceType", "(null)"},
     {"NodeFeaturesPlugins", "(null)"},
     {"OverTimeLimit", {}},
@@ -380,6 +380,7 @@ void put_plugins(Values& v, const Setup& setup) {
   v["AccountingStorageType"] = plugin(keys.accounting_storage_type);
   v["AuthType"] = keys.auth_type;
   v["GresTypes"] = list_or(setup.cluster.settings.gres_types, kNone);
+  v["MpiParams"] = keys.mpi_params.empty() ? "(null)" : keys.mpi_params;
   v["MpiDefault"] = plugin(setup.cluster.settings.mpi_default);
   const conf::PreemptKeys& preempt = keys.preempt;
   v["PreemptMode"] = text::to_upper(preempt.mode_as_written);

@@ -189,6 +189,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   const cluster::Cluster before = std::exchange(m.cluster, std::move(cluster));
   const bool was_multifactor = m.policy.priority.multifactor;
   m.policy = std::move(policy);
+  m.ports.use(m.policy.ports);
   m.nodes.clear();
   m.node_timers.clear();
   for (cluster::Node& node : m.cluster.nodes) {

@@ -19,6 +19,7 @@ State::Memory::Memory(cluster::Cluster cluster_in, Policy policy_in)
   priority_totals = job::priority_totals(cluster, policy);
   for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) take_configured_state(i, 0);
   configure_power(0);
+  ports.use(policy.ports);
   for (cluster::NodeIndex i = 0; i < nodes.size(); ++i) refresh_usable(i);
 }
 

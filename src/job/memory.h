@@ -93,8 +93,11 @@ struct State::Memory {
   bool sync = false;
   std::vector<Effect> effects;
   Wake wake;
+  Ports ports;
   std::uint64_t version = 0;
 
+  std::shared_ptr<const PortLease> meeting_place(std::vector<wire::StepSpec>& specs,
+                                                 std::uint32_t count);
   // memory.cpp: bookkeeping
   Job* find(JobId id);
   NodeState* find_node(std::string_view name);

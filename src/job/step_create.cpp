@@ -9,6 +9,7 @@
 #include "place/step_het.h"
 #include "place/step_request.h"
 #include "text/hostlist.h"
+#include "text/number.h"
 #include "wire/step_ids.h"
 
 namespace berth::job {
@@ -87,7 +88,36 @@ std::string step_name(const request::Request& request, std::string_view kind) {
   return program.substr(program.rfind('/') + 1);
 }
 
+/// --resv-ports=N; every step has at least one.
+std::uint32_t ports_asked(const request::Request& request) {
+  const request::Given* given = request.given.find(Opt::resv_ports);
+  if (given == nullptr) return 1;
+  return static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(text::parse_number(given->text, UINT16_MAX).value_or(1), 1));
+}
+
 }  // namespace
+
+/// Tells all nodes of the step where rank 0 is, and the ports that are the step's own there.
+std::shared_ptr<const PortLease> State::Memory::meeting_place(std::vector<wire::StepSpec>& specs,
+                                                              std::uint32_t count) {
+  std::string master;
+  for (const wire::StepSpec& spec : specs) {
+    for (const wire::TaskSpec& task : spec.tasks()) {
+      if (task.rank() == 0) master = spec.node();
+    }
+  }
+  if (master.empty()) return nullptr;
+  // Pretended nodes are one machine.
+  const auto lease = ports.take(policy.emulated ? "" : master, count);
+  for (wire::StepSpec& spec : specs) {
+    spec.set_master(master);
+    if (!lease) continue;
+    spec.set_port(lease->first);
+    spec.set_ports(lease->count);
+  }
+  return lease;
+}
 
 void State::create_step(const wire::CreateStep& ask, std::uint64_t key, const Caller& caller,
                         Time now) {
@@ -205,6 +235,10 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
     input.parts.push_back({components[group], &parts[i]});
   }
   std::vector<wire::StepSpec> specs = step_specs(input);
+  const std::shared_ptr<const PortLease> lease =
+      whole.launcher || waiting.ask.kind() == "interactive"
+          ? nullptr
+          : meeting_place(specs, ports_asked(requests.front()));
   GrantStep grant;
   grant.key = waiting.key;
   grant.grant.set_job_id(job.id);
@@ -223,6 +257,7 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
     Job& part = *find(input.parts[i].job->id);
     Step& step = part.running->open_steps[whole.id];
     open_step(step, input, parts[i], i, specs);
+    step.ports = lease;
     if (components.size() > 1) {
       for (const auto& other : input.parts) step.het_jobs.push_back(other.job->id);
     }

@@ -57,6 +57,9 @@ void adopt(State::Memory& m, Job& job, const wire::StepSpec& spec) {
     step.nodes.push_back(spec.node());
     step.cpus += spec.share().cpus();
   }
+  if (spec.port() > 0 && !step.ports) {
+    step.ports = m.ports.adopt(m.policy.emulated ? "" : spec.master(), spec.port(), spec.ports());
+  }
   step.open_nodes.insert(spec.node());
   step.ntasks = spec.ntasks();
   step.tres_per_node = spec.tres_per_node();

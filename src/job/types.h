@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
+#include "job/ports.h"
 #include "job/power.h"
 #include "job/wait_log.h"
 #include "place/step.h"
@@ -161,6 +162,7 @@ struct Step {
   bool ending = false;  // EndStep sent
   std::string cause;    // of ending: "TIME LIMIT", …
   wire::StepUsage usage;
+  std::shared_ptr<const PortLease> ports;  // on the node of rank 0
   std::vector<JobId> het_jobs;  // other components' jobs it runs in (this record is the leader's)
 };
 
@@ -436,6 +438,7 @@ struct Policy {
   PowerPolicy power;
   bool user_top = false;  // SlurmctldParameters=enable_user_top
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};
+  PortRange ports;  // MpiParams=ports=…
 };
 
 }  // namespace berth::job

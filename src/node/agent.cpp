@@ -49,6 +49,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .spool = place_.spool,
             .spool_key = net::run_key(place_.spool),
             .supervisor = place_.supervisor,
+            .pmix_helper = place_.pmix_helper,
             .emulated = place_.emulated,
             .names = {},
             .open_files = place_.open_files,

@@ -29,6 +29,7 @@ class Agent {
     std::string run;
     std::string spool;
     std::string supervisor;
+    std::string pmix_helper{};  // "" = none
     bool emulated = false;
     uid_t slurm_uid = 0;
     net::Address tcp_controller;  // when there is no socket in `run`

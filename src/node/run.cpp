@@ -68,6 +68,8 @@ Result<void> run_agent(const Options& given) {
     return fail(Code::io, fmt::format("cannot run {}: {}", place.supervisor, std::strerror(errno)),
                 "berthd and berth-stepd belong in one directory");
   }
+  place.pmix_helper = beside_this_program("berth-pmix");
+  if (::access(place.pmix_helper.c_str(), X_OK) != 0) place.pmix_helper.clear();
   if (options.run.empty()) {
     auto run = net::make_run_directory(options.conf);
     if (!run) return pass(std::move(run.error()));

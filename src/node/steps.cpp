@@ -107,6 +107,7 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
   order.set_mark(step.mark);
   order.set_open_files(here_.open_files);
   order.set_conf_path(here_.config.conf_path());
+  order.set_pmix_helper(here_.pmix_helper);
   const auto spec = wire::decode<wire::StepSpec>(step.spec);
   if (!here_.emulated && here_.machine != nullptr && spec) {
     for (const wire::TaskSpec& task : spec->tasks()) {

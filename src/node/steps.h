@@ -47,8 +47,9 @@ struct Surroundings {
   Cgroups& cgroups;
   step::CrashPoints& crash;
   std::string spool;
-  std::string spool_key;   // names this spool among all of the machine
-  std::string supervisor;  // path of berth-stepd
+  std::string spool_key;      // names this spool among all of the machine
+  std::string supervisor;     // path of berth-stepd
+  std::string pmix_helper{};  // path of berth-pmix; "" = none
   bool emulated = false;
   PretendedNames names{};  // of pretended nodes
   std::uint64_t open_files = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "place/environment_values.h"
+#include "place/local_ranks.h"
 #include "text/words.h"
 
 namespace berth::place {
@@ -104,6 +105,7 @@ void put_batch_task(Environment& env, const cluster::Cluster& cluster, const Job
   env["SLURM_CPUS_ON_NODE"] = std::to_string(share.usable_cpus);
   env["SLURM_GTIDS"] = env["SLURM_PROCID"] = env["SLURM_LOCALID"] = env["SLURM_NODEID"] = "0";
   env["SLURM_STEP_ID"] = env["SLURM_STEPID"] = "-5";
+  env[kLocalShareVariable] = local_share_text(node, share);
   if (cluster.settings.task_affinity) {
     env["BERTH_TASK_CPUS"] = node.threads_of(share.cores).hex();
   }

@@ -5,6 +5,7 @@
 
 #include "place/environment.h"
 #include "place/environment_values.h"
+#include "place/local_ranks.h"
 #include "text/hostlist.h"
 
 namespace berth::place {
@@ -88,6 +89,7 @@ void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan&
   env["SLURMD_NODENAME"] = node.name;
   put_network_address(env, cluster, task.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
+  env[kLocalShareVariable] = local_share_text(node, at.share);
   put_or_drop(env, "BERTH_TASK_CPUS", task.bound ? task.cpus.hex() : "");
 }
 

@@ -195,6 +195,23 @@ std::vector<TaskGpus> bind_gpus(const Node& node, const cluster::NodeShare& shar
   return tasks;
 }
 
+std::optional<GpuBind> gpu_bind_of_ranks(
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& nodes) {
+  std::uint32_t gpus_each = UINT32_MAX;
+  std::uint32_t tasks_each = 1;
+  for (const auto& [tasks, gpus] : nodes) {
+    if (tasks == 0) continue;
+    if (gpus == 0) return std::nullopt;
+    gpus_each = std::min(gpus_each, gpus / tasks);
+    tasks_each = std::max(tasks_each, (tasks + gpus - 1) / gpus);
+  }
+  GpuBind bind;
+  bind.kind = gpus_each > 0 ? GpuBindKind::per_task : GpuBindKind::single;
+  bind.count = gpus_each > 0 ? gpus_each : tasks_each;
+  bind.text = fmt::format("gres/gpu:{}:{}", gpus_each > 0 ? "per_task" : "single", bind.count);
+  return bind;
+}
+
 std::optional<GpuBind> implied_gpu_bind(const std::vector<request::GresAsk>& per_task,
                                         std::optional<std::uint32_t> ntasks_per_gpu) {
   GpuBind bind;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bits.h"
@@ -25,6 +26,11 @@ struct TaskGpus {
 std::vector<TaskGpus> bind_gpus(const cluster::Node& node, const cluster::NodeShare& share,
                                 const std::vector<Bits>& masks,
                                 const std::optional<request::GpuBind>& bind, bool fenced);
+
+/// srun --launcher=mpi: every task its own GPUs, or its share of one where there are more tasks.
+/// Each pair: tasks and GPUs of a node. None when a node has no GPU.
+std::optional<request::GpuBind> gpu_bind_of_ranks(
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& nodes);
 
 /// The binding that a step's own options imply: per-task GPUs (or shards) or tasks per GPU.
 std::optional<request::GpuBind> implied_gpu_bind(const std::vector<request::GresAsk>& per_task,

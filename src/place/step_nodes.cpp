@@ -9,10 +9,6 @@ namespace {
 
 using request::GresAsk;
 
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
 /// CPUs of a node that nobody else in the job reduces: what the rule for equal nodes compares.
 std::uint32_t job_cpus_on(const StepRoom& room) {
   return room.job->usable_cpus;

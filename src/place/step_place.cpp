@@ -192,6 +192,13 @@ class StepPlacer {
 
   Result<void> bind_tasks(StepPlan& plan) const {
     plan.tasks.assign(plan.ntasks, {});
+    if (ask_.bind_gpus_to_ranks && !plan.gpu_bind) {
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;
+      for (const StepNode& at : plan.nodes) {
+        nodes.emplace_back(at.ranks.size(), at.share.gpus().count());
+      }
+      plan.gpu_bind = gpu_bind_of_ranks(nodes);
+    }
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
       StepNode& at = plan.nodes[i];
       const cluster::Node& node = cluster_.nodes[at.share.node];

@@ -314,6 +314,14 @@ class AskMaker {
     ask_.step_gpus = wanted.gpus_of_step();
     ask_.gres = step_gres(wanted, ask_.ntasks_per_gpu);
     ask_.gpu_bind = srun_.gpu_bind;
+    ask_.bind_gpus_to_ranks = srun_.launcher == request::Launcher::mpi;
+    // These take the GPU of their local rank, out of all that the step has on the node.
+    const bool sees_all =
+        srun_.launcher == request::Launcher::torch || srun_.launcher == request::Launcher::jax;
+    if (!ask_.gpu_bind && sees_all) {
+      ask_.gpu_bind = request::GpuBind{};
+      ask_.gpu_bind->text = "gres/gpu:none";
+    }
     if (!ask_.gpu_bind) ask_.gpu_bind = implied_gpu_bind(wanted.per_task, ask_.ntasks_per_gpu);
     if (!ask_.ntasks_per_gpu || !ask_.tasks) return;
     const std::uint64_t gpus = gpus_in_all();

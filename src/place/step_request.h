@@ -16,6 +16,10 @@
 
 namespace berth::place {
 
+constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
 /// a × b, or the largest number when that is more: hostile counts must not wrap round to small
 /// ones.
 constexpr std::uint64_t product_or_max(std::uint64_t a, std::uint64_t b) {
@@ -45,6 +49,7 @@ struct StepAsk {
   std::uint32_t min_nodes = 1;
   std::uint32_t max_nodes = 1;
   std::optional<std::uint32_t> tasks;  // unset: as many as fit (settle_tasks)
+  bool bind_gpus_to_ranks = false;     // once it is known how many there are on each node
   std::optional<std::uint32_t> ntasks_per_node;
   std::optional<std::uint32_t> cpus_per_task;
   std::optional<std::uint64_t> cpus;  // wanted in all; unset until tasks are known

@@ -10,10 +10,6 @@ using cluster::Node;
 using cluster::NodeShare;
 using request::GresAsk;
 
-constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) {
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
 const cluster::Device* device_of(const Node& node, const std::string& name, std::size_t index) {
   const cluster::Gres* gres = node.find_gres(name);
   return gres != nullptr && index < gres->devices.size() ? &gres->devices[index] : nullptr;

@@ -76,6 +76,9 @@ struct CpuBind {
   std::string list_text;   // as given, for SLURM_CPU_BIND_LIST
 };
 
+/// srun --launcher: who starts the ranks, or asks who they are.
+enum class Launcher { none, torch, jax, mpi };
+
 enum class GpuBindKind { none, closest, single, per_task, map, mask };
 struct GpuBind {
   GpuBindKind kind = GpuBindKind::none;
@@ -167,6 +170,7 @@ struct Request {
   std::vector<std::uint32_t> het_groups;
   bool multi_prog = false;
   bool pty = false;
+  std::optional<Launcher> launcher;
 
   // The program
   std::vector<std::string> argv;  // script and its arguments, or the command

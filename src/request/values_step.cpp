@@ -1,5 +1,6 @@
 // What a step and its program need: job and component ids, MPI, names, files, environment.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -84,6 +85,18 @@ Applied mpi(const Value& value, Request&) {
   return std::unexpected(std::move(error));
 }
 
+Applied launcher(const Value& value, Request& request) {
+  constexpr std::array kWords = {std::pair{"none", Launcher::none},
+                                 std::pair{"torch", Launcher::torch},
+                                 std::pair{"jax", Launcher::jax}, std::pair{"mpi", Launcher::mpi}};
+  for (const auto& [word, meant] : kWords) {
+    if (value.text != word) continue;
+    request.launcher = meant;
+    return {};
+  }
+  return invalid_argument(value, "none, torch, jax or mpi");
+}
+
 Applied count_from_zero(const Value& value, Request&) {
   if (value.text.empty() && row_of(value.opt).argument == Argument::optional) return {};
   const Result<std::uint32_t> number = number_value(value, 0);
@@ -153,6 +166,8 @@ Apply step_value(Opt opt) {
       return immediate;
     case Opt::mpi:
       return mpi;
+    case Opt::launcher:
+      return launcher;
     case Opt::wait_tasks:
     case Opt::resv_ports:
     case Opt::msg_timeout:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "launch/rendezvous.h"
 #include "text/cpumask.h"
 
 namespace berth::step {
@@ -38,6 +39,31 @@ void keep_counts(const wire::Program& program, Environment& env) {
   }
 }
 
+/// Only what the user has not said. What an outer step said does not count: its ranks are others.
+void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
+                    const wire::Program& program, Environment& env) {
+  if (const auto outer = env.find("BERTH_RENDEZVOUS"); outer != env.end()) {
+    for (std::string_view rest = outer->second; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      if (const auto at = env.find(rest.substr(0, end)); at != env.end()) env.erase(at);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    env.erase("BERTH_RENDEZVOUS");
+  }
+  if (program.launcher() == "none") return;
+  auto variables = launch::rendezvous(spec, task);
+  if (const auto at = env.find("SLURM_STEP_TASKS_PER_NODE");
+      at != env.end() && !variables.empty()) {
+    std::string each = launch::tasks_per_node(at->second);
+    if (!each.empty()) variables.emplace_back("SLURM_NTASKS_PER_NODE", std::move(each));
+  }
+  std::string names;
+  for (const auto& [name, value] : variables) {
+    if (env.try_emplace(name, value).second) names += (names.empty() ? "" : ",") + name;
+  }
+  if (!names.empty()) env.emplace("BERTH_RENDEZVOUS", std::move(names));
+}
+
 }  // namespace
 
 Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& task,
@@ -59,6 +85,10 @@ Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& t
   if (const auto cpus = text::parse_id_set(task.cpus()); cpus && cpus->any()) {
     env.try_emplace("BERTH_TASK_CPUS", cpus->hex());
   }
+  if (std::string ports = launch::port_text(spec); !ports.empty()) {
+    env.insert_or_assign("SLURM_STEP_RESV_PORTS", std::move(ports));
+  }
+  put_rendezvous(spec, task, program, env);
   env.insert_or_assign("BERTH_STEP", mark);
   return env;
 }

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <vector>
 
+#include "launch/exchanges.h"
 #include "launch/node_link.h"
 #include "launch/tree.h"
 #include "net/fds.h"
@@ -46,6 +47,7 @@ class Relay {
                            .left = branch.nodes.count});
     }
     left_ = nodes_.size();
+    exchanges_.emplace(nodes_.size(), false);
   }
 
   void run() {
@@ -155,8 +157,16 @@ class Relay {
           pass_down(*frame, input->has_rank() ? std::optional(input->rank()) : std::nullopt);
           break;
         }
+        case wire::Kind::Errand: {
+          const auto errand = wire::decode<wire::Errand>(frame->payload);
+          if (!errand) return up_.close();
+          pass_to_node(*frame, errand->to());
+          break;
+        }
         case wire::Kind::SignalTasks:
         case wire::Kind::WindowSize:
+        case wire::Kind::Exchange:
+        case wire::Kind::StepLayout:
           pass_down(*frame, std::nullopt);
           break;
         case wire::Kind::GiveUpStarting:
@@ -173,13 +183,30 @@ class Relay {
     wire::append_payload(bytes, frame.kind, frame.payload);
     for (Branch& branch : branches_) {
       if (branch.over() || (rank && !has_rank(branch, *rank))) continue;
-      if (frame.kind == wire::Kind::Input) {
-        branch.link.send_kept(bytes);  // its tasks get all of the input, however late they are
+      if (frame.kind == wire::Kind::Input || frame.kind == wire::Kind::StepLayout) {
+        branch.link.send_kept(bytes);  // its tasks get all of it, however late they are
       } else if (branch.begun) {
         branch.link.send_bytes(bytes);
       }
       flush(branch);
     }
+  }
+
+  void pass_to_node(const wire::Frame& frame, const std::string& name) {
+    std::string bytes;
+    wire::append_payload(bytes, frame.kind, frame.payload);
+    for (Branch& branch : branches_) {
+      if (branch.over() || !branch.begun || !has_node(branch, name)) continue;
+      branch.link.send_bytes(bytes);
+      return flush(branch);
+    }
+  }
+
+  [[nodiscard]] bool has_node(const Branch& branch, const std::string& name) const {
+    for (std::size_t i = 0; i < branch.nodes.count; ++i) {
+      if (nodes_[branch.nodes.first + i].name == name) return true;
+    }
+    return false;
   }
 
   [[nodiscard]] bool has_rank(const Branch& branch, std::uint32_t rank) const {
@@ -246,6 +273,16 @@ class Relay {
           over(branch, gone->node());
         }
         return;
+      case wire::Kind::Exchange:
+        if (auto part = wire::decode<wire::Exchange>(frame.payload)) {
+          if (const auto whole = exchanges_->add(std::move(*part))) up_.send(*whole);
+        }
+        return;
+      case wire::Kind::AskLayout:
+        if (!std::exchange(layout_asked_, true)) up_.send(wire::AskLayout());
+        return;
+      case wire::Kind::Errand:
+      case wire::Kind::AbortStep:
       case wire::Kind::Output:
       case wire::Kind::TasksExited:
       case wire::Kind::SupervisorLine:
@@ -307,6 +344,8 @@ class Relay {
   std::vector<Branch> branches_;
   std::size_t left_ = 0;
   bool giving_up_ = false;
+  bool layout_asked_ = false;
+  std::optional<launch::Exchanges> exchanges_;
   std::optional<Clock::time_point> redial_at_;
   std::optional<Clock::time_point> patience_until_;
   std::optional<Clock::time_point> leave_at_;

@@ -49,6 +49,7 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
       directory_(order_.program().directory()),
       files_(spec_, order_.program(), directory_),
       crash_(CrashPoints::from_environment()),
+      keys_(order_, spec_, outside()),
       record_(std::move(record)),
       signals_(take_signals()) {
   agents_.push_back(std::move(agent));
@@ -132,6 +133,8 @@ void Supervisor::poll_once() {
           [this, &task, &stream](short) { read_stream(task, stream, false); });
     }
   }
+
+  if (phase_ == Phase::running) keys_.add_polled(add);
 
   int wait_ms = -1;
   for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_}) {
@@ -262,6 +265,10 @@ int supervise(int agent_fd, int client_fd, int record_fd) {
   Fd client(order->has_client() ? client_fd : -1);
   if (order->has_names() && !become_pretended_host(spec->node(), order->has_users())) {
     order->set_has_names(false);
+  }
+  // Pretended nodes are this machine, whatever they are called.
+  if (order->emulated() && !order->has_names() && !spec->master().empty()) {
+    spec->set_master("127.0.0.1");
   }
   Supervisor supervisor(std::move(*order), std::move(*spec), std::move(agent), std::move(client),
                         Fd(record_fd));

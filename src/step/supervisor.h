@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "step/container.h"
 #include "step/crash_point.h"
+#include "step/key_exchange.h"
 #include "step/lines.h"
 #include "step/output_files.h"
 #include "step/peer.h"
@@ -90,6 +91,7 @@ class Supervisor {
   [[nodiscard]] TaskStart start_of(const Task& task) const;
 
   // supervisor_io.cpp
+  [[nodiscard]] KeyExchange::Outside outside();
   void read_client(Client& client);
   void take_frame(Client& client, const wire::Frame& frame);
   void take_input(const wire::Input& input);
@@ -136,6 +138,7 @@ class Supervisor {
   std::string directory_;  // where the tasks run
   OutputFiles files_;
   CrashPoints crash_;
+  KeyExchange keys_;
   std::vector<Task> tasks_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Peer>> agents_;

@@ -106,6 +106,7 @@ void Supervisor::reap() {
 
 void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
   task.exited = true;
+  if (const auto code = keys_.abort_code(task.spec->rank())) status = *code << 8;
   task.status = status;
   task.max_rss_kb = static_cast<std::uint64_t>(usage.ru_maxrss);
   usage_.set_total_rss_kb(usage_.total_rss_kb() + task.max_rss_kb);

@@ -34,6 +34,19 @@ bool Supervisor::input_blocked() const {
                              [](const Task& task) { return task.in_queue.size() > kInputBacklog; });
 }
 
+KeyExchange::Outside Supervisor::outside() {
+  return {.up =
+              [this](const std::string& frame) {
+                for (auto& client : clients_) {
+                  if (!client->owner) continue;
+                  client->peer.send_bytes(frame);
+                  client->peer.flush();
+                }
+              },
+          .say = [this](const std::string& line) { say(line); },
+          .start = [this](const std::function<void()>& child) { return container_.start(child); }};
+}
+
 void Supervisor::read_client(Client& client) {
   const bool more = client.peer.read();
   while (client.peer.open()) {
@@ -64,7 +77,7 @@ void Supervisor::take_frame(Client& client, const wire::Frame& frame) {
       }
       return;
     default:
-      client.peer.close();
+      if (!client.owner || !keys_.take(frame)) client.peer.close();
   }
 }
 

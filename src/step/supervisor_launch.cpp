@@ -101,7 +101,7 @@ Result<void> Supervisor::prepare() {
                     std::strerror(why)));
     files_.set_directory("/tmp");
   }
-  return batch ? write_script() : Result<void>();
+  return batch ? write_script() : keys_.prepare();
 }
 
 Result<void> Supervisor::write_script() {
@@ -143,6 +143,9 @@ Result<void> Supervisor::start_task(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
   TaskStart start = start_of(task);
+  const Fd pmi = keys_.connect(task.spec->rank());
+  start.pmi = pmi.get();
+  start.keys = &keys_;
   start.in = ends->in->get();
   start.out = ends->out->get();
   start.err = ends->err->get();

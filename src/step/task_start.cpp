@@ -43,9 +43,16 @@ void take_streams(const TaskStart& start) {
   // The three may be each other's numbers: move them away first.
   std::array<int, 3> from{start.in, start.out, start.err};
   for (int& fd : from) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 64);
+  const int pmi = start.pmi < 0 ? -1 : ::fcntl(start.pmi, F_DUPFD_CLOEXEC, 64);
   for (int i = 0; i < 3; ++i) ::dup2(from[static_cast<std::size_t>(i)], i);
   // At once, not only at execve: a task that hangs before it must not hold the supervisor's lock.
-  ::syscall(SYS_close_range, 3U, ~0U, 0U);
+  if (pmi < 0) {
+    ::syscall(SYS_close_range, 3U, ~0U, 0U);
+    return;
+  }
+  ::dup2(pmi, kPmiDescriptor);
+  ::syscall(SYS_close_range, 3U, static_cast<unsigned>(kPmiDescriptor - 1), 0U);
+  ::syscall(SYS_close_range, static_cast<unsigned>(kPmiDescriptor + 1), ~0U, 0U);
 }
 
 void bind_to_cpus(const TaskStart& start) {
@@ -200,6 +207,8 @@ void run_task(const TaskStart& start) {
   enter_directory(start);
 
   Environment environment = task_environment(start.spec, start.task, program, start.order.mark());
+  if (start.keys != nullptr) start.keys->put_variables(start.task.rank(), environment);
+  if (start.order.emulated()) environment.insert_or_assign("BERTH_PRETENDED", "1");
   environment.insert_or_assign("SLURM_TASK_PID", std::to_string(::getpid()));
   check_temporary_directory(environment);
   if (start.spec.step_id() != wire::kBatchStep) {

@@ -6,6 +6,7 @@
 
 #include "step/environment.h"
 #include "step/identity.h"
+#include "step/key_exchange.h"
 #include "wire/submit.pb.h"
 #include "wire/supervise.pb.h"
 
@@ -22,7 +23,9 @@ struct TaskStart {
   int in = -1;
   int out = -1;
   int err = -1;
-  bool terminal = false;  // in, out and err are a terminal, to be the task's own
+  int pmi = -1;                       // its end of the connection for PMI
+  const KeyExchange* keys = nullptr;  // says how the task finds the others
+  bool terminal = false;              // in, out and err are a terminal, to be the task's own
   bool own_group = true;
 };
 

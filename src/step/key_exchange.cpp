@@ -1,0 +1,316 @@
+// What key_exchange.h promises: the tasks' connections, PMI, and what is asked of srun.
+#include "step/key_exchange.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "pmi/mapping.h"
+#include "wire/step_ids.h"
+
+namespace berth::step {
+namespace {
+
+constexpr const char* kPmiChannel = "pmi";
+constexpr const char* kPmixChannel = "pmix";
+constexpr const char* kNameService = "names";
+
+template <class... F>
+struct Cases : F... {
+  using F::operator()...;
+};
+
+/// A step of srun whose tasks are ranks: not a script, a shell, or the daemons of an mpirun.
+bool has_ranks(const wire::Supervise& order, const wire::StepSpec& spec) {
+  return order.has_client() && !spec.launcher() && spec.step_id() < wire::kInteractiveStep;
+}
+
+std::string step_text(const wire::StepSpec& spec) {
+  return fmt::format("{}.{}", spec.job_id(), spec.step_id());
+}
+
+}  // namespace
+
+KeyExchange::KeyExchange(const wire::Supervise& order, const wire::StepSpec& spec, Outside outside)
+    : order_(order), spec_(spec), outside_(std::move(outside)) {
+  if (!has_ranks(order, spec)) return;
+  const std::string& asked = order.program().mpi();
+  serves_pmi_ = asked.empty() || asked == "pmi2";
+  serves_pmix_ = (asked.empty() && !order.pmix_helper().empty()) || asked.starts_with(kPmixChannel);
+}
+
+Result<void> KeyExchange::prepare() {
+  if (!serves_pmix_) return {};
+  if (order_.pmix_helper().empty()) {
+    return fail(Code::unsupported, "--mpi=pmix: PMIx is not installed on this node",
+                "berth-pmix belongs beside berthd, and needs libpmix");
+  }
+  door_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in here{};
+  here.sin_family = AF_INET;
+  here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof here;
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  if (!door_ || ::bind(door_.get(), address, size) != 0 || ::listen(door_.get(), SOMAXCONN) != 0 ||
+      ::getsockname(door_.get(), address, &size) != 0) {
+    const int why = errno;
+    door_.reset();
+    serves_pmix_ = false;
+    if (order_.program().mpi().empty()) return {};
+    return fail(Code::io, fmt::format("--mpi=pmix: no socket: {}", std::strerror(why)));
+  }
+  port_ = ntohs(here.sin_port);
+  return {};
+}
+
+Fd KeyExchange::connect(std::uint32_t rank) {
+  int ends[2] = {-1, -1};
+  if (!serves_pmi_ || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return {};
+  lines_[rank].fd.reset(ends[0]);
+  return Fd(ends[1]);
+}
+
+void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) const {
+  std::erase_if(environment, [](const auto& variable) {
+    const std::string& name = variable.first;
+    return name.starts_with("PMIX_") || name == "PMI_FD" || name == "PMI_JOBID" ||
+           name == "PMI_RANK" || name == "PMI_SIZE" || name == "PMI_PORT" || name == "PMI_ID" ||
+           name == "PMI_SPAWNED";
+  });
+  if (lines_.contains(rank)) {
+    for (auto& [name, value] :
+         pmi::task_variables(step_text(spec_), kPmiDescriptor, rank, spec_.ntasks(), false)) {
+      environment.insert_or_assign(name, value);
+    }
+  }
+  if (!door_) return;
+  const std::string where = fmt::format("berth.{};tcp4://127.0.0.1:{}", spec_.node_id(), port_);
+  // One for each version of the library that a program may bring along.
+  for (const char* version : {"41", "4", "3", "21", "2"}) {
+    environment.insert_or_assign(fmt::format("PMIX_SERVER_URI{}", version), where);
+  }
+  environment.insert_or_assign("PMIX_NAMESPACE", fmt::format("slurm.pmix.{}", step_text(spec_)));
+  environment.insert_or_assign("PMIX_RANK", std::to_string(rank));
+  environment.insert_or_assign("PMIX_SECURITY_MODE", "native");
+  environment.insert_or_assign("PMIX_BFROP_BUFFER_TYPE", "PMIX_BFROP_BUFFER_NON_DESC");
+  environment.insert_or_assign("PMIX_GDS_MODULE", "hash");
+  environment.insert_or_assign("PMIX_HOSTNAME", spec_.node());
+  environment.insert_or_assign("PMIX_SERVER_TMPDIR", "/tmp");
+  environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", "/tmp");
+}
+
+void KeyExchange::add_polled(const Add& add) {
+  // Before it is known who is where, the first who speaks makes it asked for.
+  for (auto& [rank, line] : lines_) {
+    if (!line.fd || (layout_asked_ && !server_)) continue;
+    const short events = line.out.empty() ? POLLIN : POLLOUT;
+    add(line.fd.get(), events, [this, rank = rank](short ready) {
+      if (!server_) return ask_layout();
+      if ((ready & POLLOUT) != 0) return write_task(rank);
+      read_task(rank);
+    });
+  }
+  if (door_ && !helper_wanted_) {
+    add(door_.get(), POLLIN, [this](short) {
+      helper_wanted_ = true;
+      ask_layout();
+    });
+  }
+  if (helper_ && helper_->open()) {
+    add(helper_->fd(), static_cast<short>(POLLIN | (helper_->backlog() > 0 ? POLLOUT : 0)),
+        [this](short) { read_helper(); });
+  }
+}
+
+void KeyExchange::ask_layout() {
+  if (layout_) {
+    if (helper_wanted_ && !helper_) start_helper();
+    return;
+  }
+  if (std::exchange(layout_asked_, true)) return;
+  outside_.up(wire::framed(wire::AskLayout()));
+}
+
+void KeyExchange::take_layout(wire::StepLayout layout) {
+  if (layout_) return;
+  layout_ = std::move(layout);
+  layout_asked_ = true;
+  start_server();
+  if (helper_wanted_) start_helper();
+}
+
+void KeyExchange::start_server() {
+  if (!serves_pmi_) return;
+  pmi::Step step;
+  step.id = step_text(spec_);
+  step.size = spec_.ntasks();
+  step.universe_size = layout_->universe();
+  std::vector<std::vector<std::uint32_t>> ranks_of_node;
+  for (const wire::NodeRanks& node : layout_->nodes()) {
+    ranks_of_node.emplace_back(node.ranks().begin(), node.ranks().end());
+  }
+  for (const wire::TaskSpec& task : spec_.tasks()) step.ranks.push_back(task.rank());
+  step.mapping = pmi::process_mapping(ranks_of_node);
+  server_.emplace(std::move(step));
+  for (const wire::TaskSpec& task : spec_.tasks()) {
+    const auto line = lines_.find(task.rank());
+    if (line == lines_.end() || !line->second.fd) server_->closed(task.rank());
+  }
+  act();
+}
+
+void KeyExchange::read_task(std::uint32_t rank) {
+  std::array<char, 65536> buffer;
+  const ssize_t n = ::recv(lines_[rank].fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (n > 0) {
+    server_->received(rank, {buffer.data(), static_cast<std::size_t>(n)});
+  } else {
+    hang_up(rank);
+  }
+  act();
+}
+
+void KeyExchange::write_task(std::uint32_t rank) {
+  Line& line = lines_[rank];
+  while (line.fd && !line.out.empty()) {
+    const ssize_t n =
+        ::send(line.fd.get(), line.out.data(), line.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return;
+    if (n < 0) return hang_up(rank);
+    line.out.erase(0, static_cast<std::size_t>(n));
+  }
+}
+
+void KeyExchange::hang_up(std::uint32_t rank) {
+  Line& line = lines_[rank];
+  line.fd.reset();
+  line.out.clear();
+  if (server_) server_->closed(rank);
+}
+
+void KeyExchange::act() {
+  // Answers may bring more, e.g. when a task cannot be written to.
+  for (auto events = server_->take(); !events.empty(); events = server_->take()) {
+    for (const pmi::Event& event : events) act(event);
+  }
+}
+
+void KeyExchange::act(const pmi::Event& event) {
+  std::visit(Cases{
+                 [this](const pmi::Answer& answer) {
+                   Line& line = lines_[answer.rank];
+                   if (!line.fd) return;
+                   line.out += answer.bytes;
+                   write_task(answer.rank);
+                 },
+                 [this](const pmi::Contribution& part) {
+                   wire::Exchange exchange;
+                   exchange.set_channel(kPmiChannel);
+                   exchange.set_number(part.number);
+                   exchange.set_nodes(1);
+                   exchange.set_data(part.bytes);
+                   outside_.up(wire::framed(exchange));
+                 },
+                 [this](const pmi::Abort& abort) {
+                   wire::AbortStep message;
+                   message.set_rank(abort.rank);
+                   message.set_code(abort.code);
+                   message.set_text(abort.message);
+                   abort_step(message);
+                 },
+                 [this](const pmi::Publish& ask) { ask_root(ask.ticket, '+', ask.name, ask.port); },
+                 [this](const pmi::Unpublish& ask) { ask_root(ask.ticket, '-', ask.name, ""); },
+                 [this](const pmi::Lookup& ask) { ask_root(ask.ticket, '?', ask.name, ""); },
+                 [this](const pmi::SpawnRequest& ask) {
+                   outside_.say(
+                       fmt::format("task {} asked for more tasks (MPI_Comm_spawn), which "
+                                   "a step cannot have: start them all with srun -n",
+                                   ask.rank));
+                   server_->spawned(ask.ticket, fail(Code::unsupported, "a step cannot grow"));
+                 },
+                 [this](const pmi::Misuse& misuse) {
+                   outside_.say(
+                       fmt::format("task {} broke the PMI protocol: {}", misuse.rank, misuse.what));
+                   lines_[misuse.rank].fd.reset();
+                 },
+                 [](const pmi::Departed&) {},
+             },
+             event);
+}
+
+void KeyExchange::abort_step(const wire::AbortStep& abort) {
+  aborted_.emplace(abort.rank(), abort.code());
+  outside_.up(wire::framed(abort));
+}
+
+std::optional<int> KeyExchange::abort_code(std::uint32_t rank) const {
+  const auto at = aborted_.find(rank);
+  if (at == aborted_.end()) return std::nullopt;
+  return (at->second & 0xff) == 0 ? 1 : at->second & 0xff;
+}
+
+void KeyExchange::ask_root(std::uint64_t ticket, char what, const std::string& name,
+                           const std::string& port) {
+  wire::Errand errand;
+  errand.set_from(spec_.node());
+  errand.set_channel(kNameService);
+  errand.set_number(ticket);
+  errand.set_data(what + name + '\0' + port);
+  outside_.up(wire::framed(errand));
+}
+
+bool KeyExchange::take(const wire::Frame& frame) {
+  switch (frame.kind) {
+    case wire::Kind::StepLayout:
+      if (auto layout = wire::decode<wire::StepLayout>(frame.payload)) {
+        take_layout(std::move(*layout));
+      }
+      return true;
+    case wire::Kind::Exchange: {
+      const auto exchange = wire::decode<wire::Exchange>(frame.payload);
+      if (exchange && exchange->channel() == kPmiChannel && server_) {
+        if (auto done = server_->fenced(exchange->number(), exchange->data()); !done) {
+          outside_.say(fmt::format("PMI: {}", done.error().what()));
+        }
+        act();
+      } else if (exchange && exchange->channel() == kPmixChannel && helper_) {
+        helper_->send(*exchange);
+        helper_->flush();
+      }
+      return true;
+    }
+    case wire::Kind::Errand: {
+      const auto errand = wire::decode<wire::Errand>(frame.payload);
+      if (errand && errand->channel() == kPmixChannel) {
+        // Another node asks for what a task here has put: it will have, even if none has spoken
+        // yet.
+        helper_wanted_ = true;
+        ask_layout();
+        if (helper_) {
+          helper_->send(*errand);
+          helper_->flush();
+        }
+      } else if (errand && errand->answer() && errand->channel() == kNameService && server_) {
+        const bool found = errand->data().starts_with('+');
+        server_->named(errand->number(),
+                       found ? Result<std::string>(errand->data().substr(1))
+                             : Result<std::string>(fail(Code::bad_value, "no such name")));
+        act();
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace berth::step

@@ -1,0 +1,85 @@
+// How the tasks of a step on this node find the others (PMI-1, PMI-2, PMIx): each task has a
+// connection for PMI, and an address that PMIx clients dial. Until one of them is used nothing
+// happens but that: who they are is asked for, and the PMIx helper started, when the first task
+// speaks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "pmi/server.h"
+#include "step/environment.h"
+#include "step/peer.h"
+#include "wire/supervise.pb.h"
+
+namespace berth::step {
+
+/// The number of a task's end of its PMI connection: out of the way of what scripts and shells use.
+inline constexpr int kPmiDescriptor = 40;
+
+class KeyExchange {
+ public:
+  struct Outside {
+    std::function<void(const std::string& frame)> up;          // to srun
+    std::function<void(const std::string& line)> say;          // to the user
+    std::function<pid_t(const std::function<void()>&)> start;  // a process of the step
+  };
+  KeyExchange(const wire::Supervise& order, const wire::StepSpec& spec, Outside outside);
+
+  /// Before tasks are started: why a step that insists on PMIx cannot have it.
+  Result<void> prepare();
+  /// Makes a task's connection; its end is to become kPmiDescriptor there. None for steps without
+  /// PMI.
+  Fd connect(std::uint32_t rank);
+  /// Sets the variables by which the task finds all this, or takes away those of an outer step.
+  void put_variables(std::uint32_t rank, Environment& environment) const;
+
+  using Add = std::function<void(int fd, short events, std::function<void(short)> act)>;
+  void add_polled(const Add& add);
+  /// The code with which a task here has aborted the step: it may be ended before it can exit with
+  /// it.
+  [[nodiscard]] std::optional<int> abort_code(std::uint32_t rank) const;
+  /// A frame of srun's; false when it is not for here.
+  bool take(const wire::Frame& frame);
+
+ private:
+  struct Line {
+    Fd fd;
+    std::string out;  // answers that the task has not taken
+  };
+  void ask_layout();
+  void take_layout(wire::StepLayout layout);
+  void start_server();
+  void start_helper();
+  void read_task(std::uint32_t rank);
+  void write_task(std::uint32_t rank);
+  void hang_up(std::uint32_t rank);
+  void act();  // what the PMI server wants
+  void act(const pmi::Event& event);
+  void ask_root(std::uint64_t ticket, char what, const std::string& name, const std::string& port);
+  void read_helper();
+  void abort_step(const wire::AbortStep& abort);
+
+  const wire::Supervise& order_;
+  const wire::StepSpec& spec_;
+  Outside outside_;
+  bool serves_pmi_ = false;
+  bool serves_pmix_ = false;
+  std::optional<wire::StepLayout> layout_;
+  bool layout_asked_ = false;
+  std::map<std::uint32_t, Line> lines_;
+  std::optional<pmi::Server> server_;
+  Fd door_;  // PMIx clients dial it; the helper's from its start on
+  std::uint16_t port_ = 0;
+  bool helper_wanted_ = false;
+  std::map<std::uint32_t, int> aborted_;
+  std::optional<Peer> helper_;
+};
+
+}  // namespace berth::step

@@ -1,0 +1,184 @@
+"""Open MPI and MPICH as Debian ships them, on a pretended cluster of four nodes: by mpirun and by srun itself."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from cluster import ROOT, Cluster
+
+PROGRAMS = ROOT / "tests/clients/programs"
+PYTHON = "/usr/bin/python3"
+FLAVOURS = ("openmpi", "mpich")
+LINE = re.compile(r"^rank (\d+) of (\d+) on (\S+) sum (\d+)(?: token (\d+))? gpus (\S+)(?: cpus (\S+))?$", re.M)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with Cluster(emulate="4x4:a100") as c:
+        for flavour in FLAVOURS:
+            subprocess.run([f"mpicc.{flavour}", "-O1", PROGRAMS / "ring.c", "-o", c.work / f"ring.{flavour}"], check=True)
+        for name in ("allreduce.py", "train.py"):
+            shutil.copy(PROGRAMS / name, c.work)
+        yield c
+
+
+def mpirun(flavour):
+    # As root Open MPI wants to be told that this is meant.
+    return "mpirun.openmpi --allow-run-as-root" if flavour == "openmpi" else "mpiexec.mpich"
+
+
+def ranks(text):
+    """{rank: (node, gpus, cpus)}, after a look at the sums."""
+    found = {}
+    for rank, size, node, total, token, gpus, cpus in LINE.findall(text):
+        size = int(size)
+        assert int(total) in (size * (size - 1) // 2, size * (size + 1) // 2), text
+        if token and size > 1:
+            assert int(token) == (int(rank) if int(rank) else size - 1), text
+        assert int(rank) not in found, f"rank {rank} twice:\n{text}"
+        found[int(rank)] = (node, gpus, cpus)
+    return found
+
+
+def batch(cluster, *lines, options=("-N4", "--ntasks-per-node=4", "--gpus-per-node=4")):
+    script = cluster.work / "mpi.sh"
+    script.write_text("#!/bin/bash\n" + "\n".join(lines) + "\n")
+    job = cluster.submit(*options, "-o", "mpi.%j.out", script.name)
+    state = cluster.wait_end(job)
+    text = (cluster.work / f"mpi.{job}.out").read_text()
+    return state, text, job
+
+
+FOUR_BY_FOUR = {rank: f"node{rank // 4 + 1}" for rank in range(16)}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_mpirun_fills_the_allocation(cluster, flavour):
+    state, text, job = batch(cluster, f"{mpirun(flavour)} -np 16 ./ring.{flavour}")
+    assert state == "COMPLETED", text
+    assert {rank: node for rank, (node, _, _) in ranks(text).items()} == FOUR_BY_FOUR
+    # The daemons' step holds nothing, so that steps beside it find all there is.
+    steps = cluster.out("sacct", "-nP", "-j", str(job), "-o", "JobID,AllocTRES").splitlines()
+    assert any(line.startswith(f"{job}.0|") for line in steps), steps
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_mpirun_uses_the_number_of_tasks(cluster, flavour):
+    state, text, _ = batch(cluster, f"{mpirun(flavour)} ./ring.{flavour}", options=("-N2", "--ntasks-per-node=3"))
+    assert state == "COMPLETED", text
+    assert {rank: node for rank, (node, _, _) in ranks(text).items()} == {
+        rank: f"node{rank // 3 + 1}" for rank in range(6)}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("mpi", ("", "by name"))
+def test_srun_alone(cluster, flavour, mpi):
+    words = {"openmpi": ["--mpi=pmix"], "mpich": ["--mpi=pmi2"]}[flavour] if mpi else []
+    run = cluster.run("srun", *words, "-N4", "--ntasks-per-node=4", f"./ring.{flavour}")
+    assert run.returncode == 0, run.stderr
+    assert {rank: node for rank, (node, _, _) in ranks(run.stdout).items()} == FOUR_BY_FOUR
+
+
+def test_without_mpi_every_rank_is_alone(cluster):
+    run = cluster.run("srun", "--mpi=none", "-n2", "./ring.mpich")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("rank 0 of 1 ") == 2
+
+
+@pytest.mark.parametrize("how", ("srun", "mpirun"))
+def test_mpi4py(cluster, how):
+    line = f"srun {PYTHON} allreduce.py" if how == "srun" else f"{mpirun('openmpi')} -np 16 {PYTHON} allreduce.py"
+    state, text, _ = batch(cluster, line)
+    assert state == "COMPLETED", text
+    assert {rank: node for rank, (node, _, _) in ranks(text).items()} == FOUR_BY_FOUR
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_layouts_other_than_blocks(cluster, flavour):
+    run = cluster.run("srun", "-N4", "-n10", "-m", "cyclic", f"./ring.{flavour}")
+    assert run.returncode == 0, run.stderr
+    assert {rank: node for rank, (node, _, _) in ranks(run.stdout).items()} == {
+        rank: f"node{rank % 4 + 1}" for rank in range(10)}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_bind_gives_each_rank_what_srun_would(cluster, flavour):
+    state, text, _ = batch(cluster, f"{mpirun(flavour)} -np 16 berth bind ./ring.{flavour}",
+                           f"echo SRUN; srun --gpus-per-task=1 ./ring.{flavour}")
+    assert state == "COMPLETED", text
+    bound, by_srun = (ranks(part) for part in text.split("SRUN\n"))
+    assert len(bound) == 16 and bound == by_srun
+    for node in set(FOUR_BY_FOUR.values()):
+        assert sorted(gpus for at, gpus, _ in bound.values() if at == node) == ["0", "1", "2", "3"]
+    # And that is what was foretold.
+    script = cluster.work / "foretold.sh"
+    script.write_text("#!/bin/bash\n#SBATCH -N4 --ntasks-per-node=4 --gpus-per-node=4\nsrun --gpus-per-task=1 ./app\n")
+    plan = cluster.out("berth", "explain", "--conf", str(cluster.state), "--json", str(script))
+    import json
+    tasks = json.loads(plan)["steps"][0]["tasks"]
+    foretold = {task["rank"]: ",".join(str(gpu) for gpu in task["gpus"]) for task in tasks}
+    assert {rank: gpus for rank, (_, gpus, _) in bound.items()} == foretold
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_bind_on_nodes_whose_gpus_differ(cluster, flavour):
+    """The job has other GPUs on its second node than on its first."""
+    blocker = cluster.submit("-w", "node1", "--gpus=2", "-o", "none", "--wrap", "sleep 120")
+    cluster.wait_state(blocker, "RUNNING")
+    try:
+        state, text, job = batch(
+            cluster, f"{mpirun(flavour)} -np 4 berth bind ./ring.{flavour}",
+            "scontrol -d show job $SLURM_JOB_ID | grep IDX", options=("-w", "node[1-2]", "-N2", "--ntasks-per-node=2",
+                                                                      "--gpus-per-node=2"))
+        assert state == "COMPLETED", text
+        seen = {}
+        for node, gpus, _ in ranks(text).values():
+            seen.setdefault(node, set()).update(gpus.split(","))
+        held = {node: set(re.search(rf"Nodes=.*{node}.*IDX:(\d)[,-](\d)", text).groups())
+                for node in ("node1", "node2")} if "IDX:" in text else None
+        assert seen["node1"] == {"2", "3"}, text
+        assert seen["node2"] == {"0", "1"}, text
+        assert held is None or held == seen, text
+    finally:
+        cluster.run("scancel", str(blocker))
+
+
+def test_bind_says_what_is_wrong(cluster):
+    run = cluster.run("berth", "bind", "true")
+    assert run.returncode == 1 and "not a process of a job" in run.stderr
+    _, text, _ = batch(cluster, "berth bind true 2>&1", options=("-n1", "--gpus=1"))
+    assert "does not know its rank" in text
+    state, text, _ = batch(cluster, f"{mpirun('mpich')} -np 4 berth bind --gpus-per-rank 2 ./ring.mpich 2>&1",
+                           options=("-N1", "-n4", "--gpus=4"))
+    assert "4 ranks on this node with 2 GPUs each are 8 GPUs, but the job has 4 here" in text
+    assert state == "FAILED"
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("how", ("srun", "mpirun"))
+def test_abort_ends_all_with_its_code(cluster, flavour, how):
+    line = f"./ring.{flavour} abort"
+    state, text, job = batch(cluster, f"srun {line}" if how == "srun" else f"{mpirun(flavour)} -np 16 {line}", "echo code $?")
+    assert "code 7" in text, text
+    assert state == "COMPLETED"
+    if how == "srun":
+        assert f"task 15 on node4 aborted the step with code 7" in text
+        assert f"{job}.0|7:0" in cluster.out("sacct", "-nP", "-j", str(job), "-o", "JobID,ExitCode")
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_exit_codes_and_signals_pass_through_mpirun(cluster, flavour):
+    _, text, _ = batch(cluster, f"{mpirun(flavour)} -np 4 bash -c 'exit 3'; echo code $?", options=("-N2", "-n4"))
+    assert "code 3" in text, text
+
+
+def test_a_port_and_names_of_the_step(cluster):
+    code = "import os; print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'], os.environ['SLURM_STEP_RESV_PORTS'])"
+    lines = [cluster.out("srun", "-N2", PYTHON, "-c", code).split() for _ in range(2)]
+    ports = {line[1] for line in lines}
+    assert len(ports) == 2 and all(line[1] == line[2] for line in lines)
+    assert cluster.out("srun", "-N4", "bash", "-c", "getent hosts $(hostname) | cut -d' ' -f1 | cut -c1-7").split() == [
+        "127.77."] * 4
