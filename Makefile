@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
 .PHONY: deps build run test soak format tidy bench clean \
-        check-arrows check-format test-unit test-e2e test-asan test-fuzz test-tsan \
+        check-arrows check-format test-unit test-e2e test-clients test-asan test-fuzz test-tsan \
         asan-everything asan-live soak-live
 
 # Debian's Python: it is the one that has Debian's pytest.
@@ -56,6 +56,13 @@ test-unit: build
 test-e2e: build
 	@rm -f build/results/pytest.xml
 	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/pytest.xml tests
+
+# Programs of others that drive Slurm, unmodified. They bring hundreds of packages along, so that they
+# are not part of `make test`; CI runs them after it.
+test-clients: build
+	@tools/install-packages tools/client-packages.txt
+	@rm -f build/results/clients.xml
+	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/clients.xml tests/clients
 
 # One build has sanitizers and fuzzers: a second one would cost minutes.
 test-asan: deps

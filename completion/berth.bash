@@ -287,17 +287,35 @@ _sprio() {
     _berth_words "--clusters= --format= --help --jobs= --long --noheader --norm --partition= --sort= --user= --version --weights"
 }
 
+_sacctmgr() {
+    local cur name
+    _berth_option
+    case $COMP_CWORD in
+        1) _berth_words "list show --help --noheader --parsable --parsable2 --version" ;;
+        2) _berth_words "account association cluster qos user" ;;
+        *) _berth_words "format= where withassoc user= account= cluster= --associations --noheader --parsable --parsable2" ;;
+    esac
+}
+_sshare() {
+    local cur name
+    _berth_option
+    if [[ -n $name ]] && _berth_value; then return; fi
+    _berth_words "--accounts= --all --clusters= --format= --help --helpformat --long --noheader --parsable --parsable2
+        --partition --users= --Users --version"
+}
+
 # berth COMMAND …: the same as the command itself.
 _berth() {
     if [[ $COMP_CWORD -eq 1 ]]; then
         local cur=${COMP_WORDS[1]}
-        _berth_words "down explain help power sacct salloc sattach sbatch sbcast scancel scontrol sdiag simulate
-            sinfo sprio squeue srun status up --version --help"
+        _berth_words "down explain help power sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag simulate
+            sinfo sprio squeue srun sshare status up --version --help"
         return
     fi
     local command=${COMP_WORDS[1]}
     case $command in
-        sacct | salloc | sattach | sbatch | sbcast | scancel | scontrol | sdiag | sinfo | sprio | squeue | srun)
+        sacct | sacctmgr | salloc | sattach | sbatch | sbcast | scancel | scontrol | sdiag | sinfo | sprio | squeue | srun | \
+            sshare)
             COMP_WORDS=("${COMP_WORDS[@]:1}")
             COMP_CWORD=$((COMP_CWORD - 1))
             "_$command" ;;
@@ -315,7 +333,7 @@ _berth() {
     esac
 }
 
-for _berth_command in berth sacct salloc sattach sbatch sbcast scancel scontrol sdiag sinfo sprio squeue srun; do
+for _berth_command in berth sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag sinfo sprio squeue srun sshare; do
     complete -F "_$_berth_command" "$_berth_command"
 done
 unset _berth_command

@@ -6,6 +6,9 @@ import pathlib
 import pytest
 from _pytest.runner import runtestprotocol
 
+# Needs packages that `make test` does not install: `make test-clients`.
+collect_ignore = ["clients"]
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 

@@ -393,16 +393,4 @@ std::span<const SacctField> sacct_fields() {
   return kFields;
 }
 
-const SacctField* find_sacct_field(std::string_view name) {
-  const SacctField* found = nullptr;
-  for (const SacctField& field : kFields) {
-    if (text::equal_ignoring_case(field.name, name)) return &field;
-    if (found == nullptr && !name.empty() &&
-        text::equal_ignoring_case(field.name.substr(0, name.size()), name)) {
-      found = &field;
-    }
-  }
-  return found;
-}
-
 }  // namespace berth::command

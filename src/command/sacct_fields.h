@@ -30,7 +30,8 @@ struct SacctField {
 };
 
 std::span<const SacctField> sacct_fields();
-/// By name without case; a beginning of a name stands for the first field that has it.
-const SacctField* find_sacct_field(std::string_view name);
+inline std::string_view title_of(const SacctField& field) {
+  return field.name;
+}
 
 }  // namespace berth::command

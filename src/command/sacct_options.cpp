@@ -90,7 +90,7 @@ struct Setter {
     if (name == "batch-script") to.scripts = true;
     if (name == "brief") to.fields = kBrief;
     if (name == "clusters" || name == "cluster") to.clusters = value;
-    if (name == "delimiter") to.delimiter = value;
+    if (name == "delimiter") to.style.delimiter = value;
     if (name == "duplicates") to.duplicates = true;
     if (name == "expand-patterns") to.expand_patterns = true;
     if (name == "env-vars") to.environments = true;
@@ -102,9 +102,9 @@ struct Setter {
     if (name == "long") to.fields = kLong;
     if (name == "name") to.names = list_of(value);
     if (name == "noconvert") to.convert = false;
-    if (name == "noheader") to.header = false;
-    if (name == "parsable") to.style = SacctOptions::Style::parsable;
-    if (name == "parsable2") to.style = SacctOptions::Style::parsable2;
+    if (name == "noheader") to.style.header = false;
+    if (name == "parsable") to.style.kind = TableStyle::Kind::parsable;
+    if (name == "parsable2") to.style.kind = TableStyle::Kind::parsable2;
     if (name == "partition") to.partitions = list_of(value);
     if (name == "qos") to.qos = list_of(value);
     if (name == "truncate") to.truncate = true;

@@ -9,19 +9,18 @@
 
 #include "base/result.h"
 #include "command/show_states.h"
+#include "command/table_text.h"
 #include "request/request.h"
 #include "wire/info.pb.h"
 
 namespace berth::command {
 
 struct SacctOptions {
-  enum class Style { columns, parsable, parsable2 };
   bool help = false;
   bool usage = false;
   bool version = false;
   bool help_format = false;
   bool json = false;
-  bool header = true;
   bool allocations = false;   // -X
   bool each_element = false;  // --array
   bool duplicates = false;    // -D
@@ -31,8 +30,7 @@ struct SacctOptions {
   bool convert = true;
   bool expand_patterns = false;
   char unit = 0;  // --units
-  Style style = Style::columns;
-  std::string delimiter = "|";
+  TableStyle style;
   std::string fields;
   bool all_users = false;
   std::vector<wire::JobName> jobs;

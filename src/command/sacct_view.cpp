@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 #include "command/squeue_fields.h"
 #include "text/words.h"
@@ -12,36 +11,8 @@
 namespace berth::command {
 namespace {
 
-constexpr int kMostWidth = 1 << 20;
-
-/// A value in its column: padded, or cut with a "+" as the last character.
-void append_cell(std::string& out, std::string_view value, int width) {
-  const auto size = static_cast<std::size_t>(std::abs(width));
-  if (value.size() > size) {
-    std::size_t end = size == 0 ? 0 : size - 1;
-    while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xc0U) == 0x80U) --end;
-    out += value.substr(0, end);
-    if (size > 0) out += '+';
-    return;
-  }
-  if (width > 0) out.append(size - value.size(), ' ');
-  out += value;
-  if (width < 0) out.append(size - value.size(), ' ');
-}
-
-void end_cell(const SacctOptions& options, bool last, std::string& out) {
-  switch (options.style) {
-    case SacctOptions::Style::columns:
-      out += ' ';
-      break;
-    case SacctOptions::Style::parsable:
-      out += options.delimiter;
-      break;
-    case SacctOptions::Style::parsable2:
-      if (!last) out += options.delimiter;
-      break;
-  }
-}
+/// More elements than any array has.
+constexpr std::size_t kMostElements = 1 << 20;
 
 void append_line(const SacctOptions& options, const std::vector<SacctColumn>& columns,
                  const HistoryRow& row, const SacctShown& shown, std::string& out) {
@@ -49,12 +20,7 @@ void append_line(const SacctOptions& options, const std::vector<SacctColumn>& co
   for (const SacctColumn& column : columns) {
     value.clear();
     column.field->show(row, shown, value);
-    if (options.style == SacctOptions::Style::columns) {
-      append_cell(out, value, column.width);
-    } else {
-      out += value;
-    }
-    end_cell(options, &column == &columns.back(), out);
+    append_cell(options.style, value, column.width, &column == &columns.back(), out);
   }
   out += '\n';
 }
@@ -105,7 +71,7 @@ std::vector<wire::HistoryJob> elements_of(const wire::HistoryJob& rest) {
     if (dash != part.npos) {
       std::from_chars(part.data() + dash + 1, part.data() + part.size(), last);
     }
-    for (unsigned task = first; task <= last && out.size() < kMostWidth; ++task) {
+    for (unsigned task = first; task <= last && out.size() < kMostElements; ++task) {
       wire::HistoryJob& one = out.emplace_back(rest);
       one.mutable_job()->clear_array_tasks();
       one.mutable_job()->set_array_task_id(task);
@@ -117,40 +83,7 @@ std::vector<wire::HistoryJob> elements_of(const wire::HistoryJob& rest) {
 }  // namespace
 
 Result<std::vector<SacctColumn>> parse_sacct_format(std::string_view text) {
-  std::vector<SacctColumn> columns;
-  for (const std::string_view part : text::split(text, ',')) {
-    const std::string_view word = text::trim(part);
-    if (word.empty()) continue;
-    const std::size_t percent = word.find('%');
-    const std::string_view name = word.substr(0, percent);
-    if (text::equal_ignoring_case(name, "ALL")) {
-      for (const SacctField& field : sacct_fields()) columns.push_back({&field, field.width});
-      continue;
-    }
-    const SacctField* field = find_sacct_field(name);
-    if (field == nullptr) {
-      std::vector<std::string_view> known;
-      for (const SacctField& one : sacct_fields()) known.push_back(one.name);
-      const std::string close = text::nearest(name, std::span<const std::string_view>(known));
-      return fail(Code::bad_value, fmt::format("Invalid field requested: \"{}\"", name),
-                  close.empty() ? "sacct --helpformat lists the fields"
-                                : fmt::format("did you mean {}?", close));
-    }
-    int width = field->width;
-    if (percent != word.npos) {
-      const std::string_view digits = word.substr(percent + 1);
-      int asked = 0;
-      const auto [end, fault] =
-          std::from_chars(digits.data(), digits.data() + digits.size(), asked);
-      if (fault != std::errc() || asked == 0) {
-        return fail(Code::bad_value, fmt::format("Invalid width in \"{}\"", word));
-      }
-      width = std::clamp(asked, -kMostWidth, kMostWidth);
-    }
-    columns.push_back({field, width});
-  }
-  if (columns.empty()) return fail(Code::bad_value, "No fields requested");
-  return columns;
+  return parse_table_format(text, sacct_fields(), "sacct --helpformat lists the fields");
 }
 
 SacctShown sacct_shown(const SacctOptions& options, const Shown& shown, std::int64_t from) {
@@ -166,22 +99,7 @@ SacctShown sacct_shown(const SacctOptions& options, const Shown& shown, std::int
 
 std::string sacct_header(const SacctOptions& options, const std::vector<SacctColumn>& columns) {
   std::string out;
-  if (!options.header) return out;
-  for (const SacctColumn& column : columns) {
-    if (options.style == SacctOptions::Style::columns) {
-      append_cell(out, column.field->name, column.width);
-    } else {
-      out += column.field->name;
-    }
-    end_cell(options, &column == &columns.back(), out);
-  }
-  out += '\n';
-  if (options.style != SacctOptions::Style::columns) return out;
-  for (const SacctColumn& column : columns) {
-    out.append(static_cast<std::size_t>(std::abs(column.width)), '-');
-    out += ' ';
-  }
-  out += '\n';
+  append_table_header(options.style, columns, out);
   return out;
 }
 

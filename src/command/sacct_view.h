@@ -7,14 +7,12 @@
 #include "base/result.h"
 #include "command/sacct_fields.h"
 #include "command/sacct_options.h"
+#include "command/table_text.h"
 
 namespace berth::command {
 
 /// A column of --format.
-struct SacctColumn {
-  const SacctField* field = nullptr;
-  int width = 0;
-};
+using SacctColumn = TableColumn<SacctField>;
 Result<std::vector<SacctColumn>> parse_sacct_format(std::string_view text);
 
 SacctShown sacct_shown(const SacctOptions& options, const Shown& shown, std::int64_t from);

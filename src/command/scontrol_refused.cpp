@@ -29,8 +29,10 @@ constexpr std::array kRefused = {
     Refused{"command", "takeover", "there is one controller; start it where it should run"},
     Refused{"command", "token", "commands are known by their user; no token is needed"},
     Refused{"show", "aliases", "`scontrol show node` shows NodeHostName"},
-    Refused{"show", "assoc_mgr",
-            "there are no associations yet; `squeue -o \"%u %a\"` shows accounts"},
+    Refused{
+        "show", "assoc_mgr",
+        "`sacctmgr show assoc` shows the one built-in account; `squeue -o \"%u %a\"` shows what "
+        "jobs gave"},
     Refused{"show", "bbstat", "berth has no burst buffers"},
     Refused{"show", "burstbuffer", "berth has no burst buffers"},
     Refused{"show", "dwstat", "berth has no burst buffers"},
