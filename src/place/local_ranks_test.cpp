@@ -56,9 +56,9 @@ TEST(LocalRanks, EachHasItsOwnGpus) {
            {4, {}, "0 2 1 3"},
            {4, 1, "0 2 1 3"},
            {2, {}, "0,1 2,3"},
-           {2, 1, "0 2"},
+           {2, 1, "0 1"},  // fewer ranks than cores: bound to none
            {1, {}, "0,1,2,3"},
-           {8, {}, "0 2 0 2 1 3 1 3"},
+           {8, {}, "0 0 1 1 2 2 3 3"},
            {2, 0, " "},
            {3, 2, "3 ranks on this node with 2 GPUs each are 6 GPUs, but the job has 4 here"},
        }) {
