@@ -20,6 +20,10 @@ std::string end_of_task(int status) {
   return code == 0 ? std::string() : fmt::format("Exited with exit code {}", code);
 }
 
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 std::string tasks_text(const std::set<std::uint32_t>& ranks) {
   std::string list;
   for (auto at = ranks.begin(); at != ranks.end();) {

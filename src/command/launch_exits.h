@@ -16,6 +16,9 @@ inline constexpr int kOutOfMemorySignal = 125;
 /// "Exited with exit code 2", "Killed", "Segmentation fault (core dumped)"; "" for a good end.
 std::string end_of_task(int status);
 
+/// The same as a shell says it: 128 + the signal, else the exit code.
+int exit_code_of(int status);
+
 /// "task 3" or "tasks 0-2,5".
 std::string tasks_text(const std::set<std::uint32_t>& ranks);
 

@@ -78,12 +78,15 @@ int StepRun::run() {
     info(fmt::format("Force Terminated StepId={}", step_name_));
   }
   if (abort_code_) return *abort_code_;
+  // The others were ended by srun: what they ended with says nothing.
+  if (grace_ended_it_) return exit_code_of(first_failed_->second);
   if (quit_ || failed_to_run_) return std::max(exits_.exit_code(), 1);
   return exits_.exit_code();
 }
 
 int StepRun::wait_status() const {
   if (abort_code_) return *abort_code_ << 8;
+  if (grace_ended_it_) return first_failed_->second;
   const int status = exits_.wait_status();
   return status == 0 && (quit_ || failed_to_run_) ? 1 << 8 : status;
 }

@@ -173,8 +173,9 @@ class StepRun {
   std::optional<int> abort_code_;                              // of a task that ended all
   std::optional<std::pair<std::uint32_t, int>> first_failed_;  // rank, wait(2) status
   std::map<std::uint32_t, std::string> last_error_;            // line of each rank
-  std::optional<Moment> grace_until_;                          // then the others are ended
-  std::optional<Moment> tell_at_;  // lines about ends are held a moment to be grouped
+  bool grace_ended_it_ = false;
+  std::optional<Moment> grace_until_;  // then the others are ended
+  std::optional<Moment> tell_at_;      // lines about ends are held a moment to be grouped
   std::optional<Moment> kill_at_;
   std::optional<Moment> first_exit_;
   std::optional<Moment> wait_until_;

@@ -146,6 +146,7 @@ void StepRun::grace_is_over() {
                    options_.failure_grace->count())},
       "berth");
   failure_ended_it_ = true;
+  grace_ended_it_ = true;
   tell_cancelled("TO TASK FAILURE");
   end_step(SIGTERM);
 }
