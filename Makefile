@@ -62,7 +62,8 @@ test-e2e: build
 test-clients: build
 	@tools/install-packages tools/client-packages.txt
 	@rm -f build/results/clients.xml
-	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/clients.xml tests/clients
+	BERTH_REPEAT=100 $(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/clients.xml \
+	  tests/clients tests/test_rank_failure.py
 
 # One build has sanitizers and fuzzers: a second one would cost minutes.
 test-asan: deps

@@ -21,18 +21,19 @@ class System:
     port = 0
     programs: tuple[str, ...] = ()
 
-    def __init__(self):
+    def __init__(self, size=NODES, more=""):
+        self.size = size
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"bench-{self.name}-"))
         self.dir.chmod(0o755)
         (self.dir / "state").mkdir()
         self.conf = self.dir / "slurm.conf"
         nodes = "\n".join(f"NodeName=n{i} NodeHostname=localhost NodeAddr=127.0.0.1 Port={self.port + 100 + i}"
-                          for i in range(1, NODES + 1))
+                          for i in range(1, size + 1))
         text = (ROOT / "bench/commands/slurm.conf").read_text()
-        self.conf.write_text(text.format(dir=self.dir, port=self.port, port1=self.port + 1, nodes=nodes))
+        self.conf.write_text(text.format(dir=self.dir, port=self.port, port1=self.port + 1, nodes=nodes) + more)
         for i in range(8):
             (self.dir / f"gpu{i}").touch()  # Slurm wants files that exist
-        (self.dir / "gres.conf").write_text(f"NodeName=n[1-{NODES}] Name=gpu File={self.dir}/gpu[0-7]\n")
+        (self.dir / "gres.conf").write_text(f"NodeName=n[1-{size}] Name=gpu File={self.dir}/gpu[0-7]\n")
         (self.dir / "cgroup.conf").write_text("CgroupPlugin=disabled\n" if self.name == "berth" else "")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH", "BERTH"))}
         self.env["SLURM_CONF"] = str(self.conf)
@@ -141,7 +142,7 @@ class System:
         seen = ""
         while time.monotonic() < deadline:
             seen = self.run("sinfo", "-h", "-o", "%D %t", text=True, check=False)[2].strip()
-            if seen == f"{NODES} idle":
+            if seen == f"{self.size} idle":
                 return
             time.sleep(0.1)
         raise RuntimeError(f"{self.name}: nodes are {seen!r}; see {self.dir}/daemons.log")

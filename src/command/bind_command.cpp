@@ -49,7 +49,7 @@ constexpr std::array kVariables = {
     RankVariables{"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
     RankVariables{"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
 };
-/// Lists of GPUs, each in the same order.
+/// Lists of GPUs; the first is set in any case.
 constexpr std::array kGpuLists = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
                                   "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
 
@@ -167,22 +167,14 @@ request::Environment told_on_this_node(const request::Environment& own) {
   return out;
 }
 
-/// The job's GPUs on the node are told in these lists in their order: the rank keeps its own of
-/// them.
-void keep_own_gpus(const request::Environment& told, const Bits& all, const Bits& own) {
-  const std::vector<std::size_t> order = all.members();
+/// Under --gpus-per-task mpirun's daemons are told of no GPU at all, and MPICH's ranks of those of
+/// another node.
+void keep_own_gpus(const place::LocalShare& local, const Bits& own) {
+  if (local.share.gpus().empty()) return;
+  const std::string ids = local.visible(own).list();
   for (const char* name : kGpuLists) {
-    const auto before = told.find(name);
-    if (before == told.end()) continue;
-    const std::string& list = before->second;
-    const std::vector<std::string_view> ids = text::split(list, ',');
-    if (ids.size() != order.size()) continue;  // somebody has chosen already
-    std::string mine;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      if (!own.test(order[i])) continue;
-      mine += fmt::format("{}{}", mine.empty() ? "" : ",", ids[i]);
-    }
-    ::setenv(name, mine.c_str(), 1);
+    const bool always = std::string_view(name) == "CUDA_VISIBLE_DEVICES";
+    if (always || ::getenv(name) != nullptr) ::setenv(name, ids.c_str(), 1);
   }
 }
 
@@ -233,7 +225,7 @@ int run_bind(std::span<const std::string> words, const request::Environment& env
   rank->cpus_per_rank = number_in(environment, "SLURM_CPUS_PER_TASK").value_or(1);
   const auto choice = place::choose_for_rank(*local, *rank);
   if (!choice) return refuse(choice.error());
-  keep_own_gpus(told, local->share.gpus(), choice->gpus);
+  keep_own_gpus(*local, choice->gpus);
   if (choice->bound) {
     ::setenv("BERTH_TASK_CPUS", choice->cpus.hex().c_str(), 1);
     if (!environment.contains("BERTH_PRETENDED")) bind_to(choice->cpus);

@@ -265,6 +265,11 @@ class Srun {
       start.nodes.push_back(std::move(node));
     }
     start.branches = launch::client_branches(plan);
+    if (prepared_.verbosity() > 0) {
+      const auto nodes = static_cast<std::size_t>(plan.nodes_size());
+      print_hint(fmt::format("{} nodes by {} connections, the farthest {} away", nodes,
+                             start.branches.size(), launch::levels(nodes, plan.width())));
+    }
     return start;
   }
 

@@ -40,7 +40,7 @@ TEST(Rendezvous, ATaskIsToldWhoItIsAndWhereToMeet) {
 TEST(Rendezvous, OneTaskANodeMayBeATorchrun) {
   EXPECT_THAT(text(step(2, 2, 1), 0),
               ::testing::HasSubstr("PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=n1 "
-                                 "PET_MASTER_PORT=20000"));
+                                   "PET_MASTER_PORT=20000"));
   EXPECT_THAT(text(step(1, 1, 1), 0), ::testing::Not(::testing::HasSubstr("PET_")));
 }
 

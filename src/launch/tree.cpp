@@ -47,6 +47,13 @@ std::vector<Share> divide(std::size_t count, std::size_t width) {
   return out;
 }
 
+std::size_t levels(std::size_t count, std::size_t width) {
+  if (count == 0) return 0;
+  // The largest share is the deepest; its relay launches one node itself and divides the others.
+  const std::size_t share = divide(count, width).front().count;
+  return share <= 1 ? 1 : 1 + levels(share - 1, width);
+}
+
 std::vector<Branch> client_branches(const wire::Relay& plan) {
   std::vector<Branch> out;
   add_branches(out, plan, 0);

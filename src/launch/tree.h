@@ -26,6 +26,10 @@ struct Share {
 /// not more than that, or width is 0.
 std::vector<Share> divide(std::size_t count, std::size_t width);
 
+/// How many connections, one after the other, what a client says to the farthest of so many nodes
+/// passes.
+std::size_t levels(std::size_t count, std::size_t width);
+
 /// One connection of a client or a relay.
 struct Branch {
   Share nodes;  // of the plan; the first is the agent that is dialled

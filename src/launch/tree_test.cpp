@@ -81,5 +81,24 @@ TEST(Tree, FewNodesAreDialledByTheClientItself) {
   EXPECT_EQ(walk.deepest, 2);
 }
 
+TEST(Tree, DepthGrowsAsTheLogarithm) {
+  struct Row {
+    std::size_t nodes, width, levels;
+  };
+  for (const Row& row : std::initializer_list<Row>{{0, 16, 0},
+                                                   {1, 16, 1},
+                                                   {16, 16, 1},
+                                                   {17, 16, 2},
+                                                   {256, 16, 2},
+                                                   {272, 16, 2},
+                                                   {273, 16, 3},
+                                                   {10000, 16, 4},
+                                                   {256, 8, 3},
+                                                   {7, 2, 3},
+                                                   {5000, 0, 1}}) {
+    EXPECT_EQ(levels(row.nodes, row.width), row.levels) << row.nodes << " by " << row.width;
+  }
+}
+
 }  // namespace
 }  // namespace berth::launch

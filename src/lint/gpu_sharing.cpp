@@ -90,25 +90,15 @@ std::string program_of(const StepSeen& step) {
   return shortened(fmt::format("{}", fmt::join(program, " ")), 40);
 }
 
-/// The mpirun line with a shell between it and the program, in which each rank takes its GPU.
-std::string mpirun_choosing(const Facts& facts, const Job& job, const StepSeen& step) {
+/// The mpirun line with berth bind before the program: each rank takes its GPUs.
+std::string mpirun_binding(const StepSeen& step) {
   const std::vector<std::string> words = launcher_words(step);
   const std::size_t options = words.size() - mpirun_program(words).size();
   std::string start = "mpirun …";
   if (options < words.size()) {
     start = shortened(fmt::format("{}", fmt::join(std::span(words).first(options), " ")));
   }
-  bool plain = true;  // the local rank is the number of a GPU that the job has
-  for (const RanksOnNode& here : ranks_of_mpirun(facts, job, *step.command)) {
-    const bool from_zero = facts.input.cluster->settings.constrain_devices ||
-                           here.gpus == Bits::first_n(here.gpus.count());
-    plain = plain && from_zero && here.ranks.size() <= here.gpus.count();
-  }
-  const std::string choice =
-      plain ? "CUDA_VISIBLE_DEVICES=$OMPI_COMM_WORLD_LOCAL_RANK"
-            : "g=(${CUDA_VISIBLE_DEVICES//,/ }); "
-              "CUDA_VISIBLE_DEVICES=${g[OMPI_COMM_WORLD_LOCAL_RANK % ${#g[@]}]}";
-  return fmt::format("{} bash -c '{} exec {}'", start, choice, program_of(step));
+  return fmt::format("{} berth bind {}", start, program_of(step));
 }
 
 /// "(instead of --gres=gpu:4; 2 GPUs instead of 4)".
@@ -152,7 +142,7 @@ std::string sharing_hint(const Facts& facts, const Job& job, const StepSeen& ste
       hint = fmt::format("one GPU for each rank:   {},  and  srun --mpi=pmix {}\n", one,
                          program_of(step));
     }
-    return hint + "keep mpirun and choose:   " + mpirun_choosing(facts, job, step);
+    return hint + "keep mpirun, and divide the GPUs:   " + mpirun_binding(step);
   }
   std::vector<std::string> lines;
   if (!one.empty()) lines.push_back("one GPU for each task:   " + one);
@@ -316,15 +306,11 @@ void find_per_task_under_mpirun(const Facts& facts, Report& report) {
                     "its ranks get no CUDA_VISIBLE_DEVICES at all, and all ranks of a node "
                     "use the first GPU {}",
                     fenced ? "they find" : "of the machine, whoever it belongs to");
-    const std::size_t gpus = job->gpus_on(0);
-    report.add(
-        line_of(step),
-        fmt::format("mpirun does not know {}: {}.", spelled(*job->request, opt), what),
-        fmt::format("let srun start the ranks:   srun --mpi=pmix {}\n"
-                    "or keep mpirun with {} and choose the GPU by "
-                    "OMPI_COMM_WORLD_LOCAL_RANK",
-                    program_of(step),
-                    facts.as_directive(fmt::format("--gres=gpu:{}", gpus > 0 ? gpus : per_task))));
+    report.add(line_of(step),
+               fmt::format("mpirun does not know {}: {}.", spelled(*job->request, opt), what),
+               fmt::format("let srun start the ranks:   srun --mpi=pmix {}\n"
+                           "or keep mpirun:   {}",
+                           program_of(step), mpirun_binding(step)));
   }
 }
 

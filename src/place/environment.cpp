@@ -105,7 +105,7 @@ void put_batch_task(Environment& env, const cluster::Cluster& cluster, const Job
   env["SLURM_CPUS_ON_NODE"] = std::to_string(share.usable_cpus);
   env["SLURM_GTIDS"] = env["SLURM_PROCID"] = env["SLURM_LOCALID"] = env["SLURM_NODEID"] = "0";
   env["SLURM_STEP_ID"] = env["SLURM_STEPID"] = "-5";
-  env[kLocalShareVariable] = local_share_text(node, share);
+  env[kLocalShareVariable] = local_share_text(node, share, cluster.settings.constrain_devices);
   if (cluster.settings.task_affinity) {
     env["BERTH_TASK_CPUS"] = node.threads_of(share.cores).hex();
   }

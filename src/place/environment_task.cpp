@@ -89,7 +89,7 @@ void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan&
   env["SLURMD_NODENAME"] = node.name;
   put_network_address(env, cluster, task.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
-  env[kLocalShareVariable] = local_share_text(node, at.share);
+  env[kLocalShareVariable] = local_share_text(node, at.share, cluster.settings.constrain_devices);
   put_or_drop(env, "BERTH_TASK_CPUS", task.bound ? task.cpus.hex() : "");
 }
 

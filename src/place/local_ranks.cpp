@@ -63,7 +63,19 @@ bool read_gpus(std::string_view text, LocalShare& out) {
 
 }  // namespace
 
-std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share) {
+Bits LocalShare::visible(const Bits& gpus) const {
+  if (!fenced) return gpus;
+  Bits out;
+  std::size_t position = 0;
+  share.gpus().each([&](std::size_t gpu) {
+    if (gpus.test(gpu)) out.set(position);
+    ++position;
+  });
+  return out;
+}
+
+std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share,
+                             bool fenced) {
   std::string out = fmt::format("{}x{}x{} cores {}", node.sockets, node.cores_per_socket,
                                 node.threads_per_core, share.cores.ranges());
   const cluster::Gres* gres = node.find_gres("gpu");
@@ -82,12 +94,15 @@ std::string local_share_text(const cluster::Node& node, const cluster::NodeShare
     gpus += fmt::format("{}{}@{}", gpus.empty() ? "" : ",", gpu, near);
   });
   if (!gpus.empty()) out += " gpus " + gpus;
+  if (fenced) out += " fenced";
   return out;
 }
 
 Result<LocalShare> read_local_share(std::string_view text) {
   LocalShare out;
-  const std::vector<std::string_view> words = text::split(text, ' ');
+  std::vector<std::string_view> words = text::split(text, ' ');
+  out.fenced = !words.empty() && words.back() == "fenced";
+  if (out.fenced) words.pop_back();
   if ((words.size() != 3 && words.size() != 5) || words[1] != "cores" ||
       !read_hardware(words[0], out.node)) {
     return unreadable(text);

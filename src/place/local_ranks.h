@@ -15,13 +15,19 @@
 namespace berth::place {
 
 /// What a process holds on its node: "2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1" (sockets, cores,
-/// threads; a GPU and the sockets it is near, "*" = all).
+/// threads; a GPU and the sockets it is near, "*" = all), and "fenced" where GPUs are counted from
+/// 0 inside the job.
 struct LocalShare {
   cluster::Node node;
   cluster::NodeShare share;
+  bool fenced = false;
+
+  /// The ids by which a process of the job finds these GPUs.
+  [[nodiscard]] Bits visible(const Bits& gpus) const;
 };
 inline constexpr const char* kLocalShareVariable = "BERTH_NODE_SHARE";
-std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share);
+std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share,
+                             bool fenced);
 Result<LocalShare> read_local_share(std::string_view text);
 
 struct LocalRank {

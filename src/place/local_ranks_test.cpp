@@ -28,10 +28,11 @@ std::string gpus_of(const LocalShare& local, std::uint32_t ranks,
 
 TEST(LocalRanks, TheVariableReadsBack) {
   for (const char* text : {"2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1", "1x4x2 cores 1-2",
-                           "1x4x2 cores 0-3 gpus 2@*", "4x2x1 cores 0-7 gpus 0@0,0@1,1@2,1@3"}) {
+                           "1x4x2 cores 0-3 gpus 2@*", "4x2x1 cores 0-7 gpus 0@0,0@1,1@2,1@3",
+                           "1x4x2 cores 0-3 gpus 2@*,5@* fenced", "1x1x1 cores 0 fenced"}) {
     const auto share = read_local_share(text);
     ASSERT_TRUE(share) << text;
-    EXPECT_EQ(local_share_text(share->node, share->share), text);
+    EXPECT_EQ(local_share_text(share->node, share->share, share->fenced), text);
   }
 }
 
@@ -65,6 +66,14 @@ TEST(LocalRanks, EachHasItsOwnGpus) {
     EXPECT_EQ(gpus_of(part_of_a_node(), row.ranks, row.each), row.gpus) << row.ranks << " ranks";
   }
   EXPECT_EQ(gpus_of(whole_node(), 4), "0 1 2 3");  // bound to no core, near to all
+}
+
+TEST(LocalRanks, InsideAFenceGpusAreCountedFromZero) {
+  const Bits both = Bits::of({2, 5});
+  EXPECT_EQ(read_local_share("1x4x1 cores 0-3 gpus 2@*,5@*")->visible(both).list(), "2,5");
+  const auto fenced = read_local_share("1x4x1 cores 0-3 gpus 2@*,5@* fenced");
+  EXPECT_EQ(fenced->visible(both).list(), "0,1");
+  EXPECT_EQ(fenced->visible(Bits::of({5})).list(), "1");
 }
 
 TEST(LocalRanks, CoresAreDividedToo) {

@@ -69,6 +69,16 @@ pmix_server_module_t Server::callbacks() {
   module.abort = on_abort;
   module.fence_nb = on_fence;
   module.direct_modex = on_direct_modex;
+  module.spawn = [](const pmix_proc_t* proc, const pmix_info_t*, size_t, const pmix_app_t*, size_t,
+                    pmix_spawn_cbfunc_t, void*) -> pmix_status_t {
+    wire::PmixServes message;
+    message.set_trouble(
+        fmt::format("task {} asked for more tasks (MPI_Comm_spawn), which a step "
+                    "cannot have: start them all with srun -n",
+                    proc->rank));
+    the_server->supervisor_.send(message);
+    return PMIX_ERR_NOT_SUPPORTED;
+  };
   module.register_events = [](pmix_status_t*, size_t, const pmix_info_t*, size_t, pmix_op_cbfunc_t,
                               void*) -> pmix_status_t { return PMIX_OPERATION_SUCCEEDED; };
   module.deregister_events = [](pmix_status_t*, size_t, pmix_op_cbfunc_t, void*) -> pmix_status_t {

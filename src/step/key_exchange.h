@@ -29,6 +29,7 @@ class KeyExchange {
     std::function<void(const std::string& frame)> up;          // to srun
     std::function<void(const std::string& line)> say;          // to the user
     std::function<pid_t(const std::function<void()>&)> start;  // a process of the step
+    std::function<bool()> ending;                              // the step was told to end
   };
   KeyExchange(const wire::Supervise& order, const wire::StepSpec& spec, Outside outside);
 

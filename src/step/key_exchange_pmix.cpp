@@ -81,7 +81,7 @@ void KeyExchange::read_helper() {
       case wire::Kind::PmixServes:
         if (const auto m = wire::decode<wire::PmixServes>(frame->payload);
             m && !m->trouble().empty()) {
-          outside_.say(fmt::format("PMIx cannot be served: {}", m->trouble()));
+          outside_.say(fmt::format("PMIx: {}", m->trouble()));
         }
         break;
       default:
@@ -90,7 +90,9 @@ void KeyExchange::read_helper() {
   }
   if (!there) {
     helper_->close();
-    outside_.say("the PMIx helper has ended: tasks that have not met yet will not");
+    if (!outside_.ending()) {
+      outside_.say("the PMIx helper has ended: tasks that have not met yet will not");
+    }
   }
   if (helper_->open() && !helper_->flush()) helper_->close();
 }

@@ -148,6 +148,7 @@ class Supervisor {
   Phase phase_ = Phase::running;
   bool children_left_ = true;
   bool killed_ = false;
+  bool signalled_to_end_ = false;
   bool stuck_ = false;
   std::string cause_;
   std::string trouble_;

@@ -78,6 +78,7 @@ void Supervisor::end(const std::string& cause, bool now) {
 
 void Supervisor::signal_step(int number, bool tasks_only) {
   if (number <= 0 || number >= NSIG || phase_ != Phase::running) return;
+  signalled_to_end_ = signalled_to_end_ || number == SIGKILL || number == SIGTERM;
   if (tasks_only) {
     for (const pid_t pid : leaders()) ::kill(pid, number);
   } else {

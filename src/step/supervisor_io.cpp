@@ -44,7 +44,8 @@ KeyExchange::Outside Supervisor::outside() {
                 }
               },
           .say = [this](const std::string& line) { say(line); },
-          .start = [this](const std::function<void()>& child) { return container_.start(child); }};
+          .start = [this](const std::function<void()>& child) { return container_.start(child); },
+          .ending = [this] { return killed_ || signalled_to_end_ || kill_at_.has_value(); }};
 }
 
 void Supervisor::read_client(Client& client) {
