@@ -238,13 +238,14 @@ void find_choice_left_to_program(const Facts& facts, Report& report) {
     });
     if (nodes.empty()) continue;
     const bool srun = is_srun(step);
-    report.add(line_of(step),
-               fmt::format("Each of the {} {} on a node sees all {} GPUs. The program must choose "
-                           "the one with number {} itself, or all use the first.",
-                           nodes.front().ranks.size(), srun ? "tasks" : "ranks",
-                           nodes.front().gpus.count(),
-                           srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK"),
-               srun ? "when it does not:   srun --gpu-bind=single:1 …" : "");
+    report.add(
+        line_of(step),
+        fmt::format("Each of the {} {} on a node sees all {} GPUs. The program must choose "
+                    "the one with number {} itself, or all use the first.",
+                    nodes.front().ranks.size(), srun ? "tasks" : "ranks",
+                    nodes.front().gpus.count(),
+                    srun ? "SLURM_LOCALID" : "OMPI_COMM_WORLD_LOCAL_RANK"),
+        "when it does not:   " + (srun ? "srun --gpu-bind=single:1 …" : mpirun_binding(step)));
   }
 }
 

@@ -8,43 +8,6 @@
 #include <cstring>
 
 namespace berth::pmix {
-namespace {
-
-constexpr std::size_t kOfTheStep = 20;
-constexpr std::size_t kOfOneRank = 8;
-
-void load(pmix_info_t& info, const char* key, std::uint32_t number) {
-  PMIX_INFO_LOAD(&info, key, &number, PMIX_UINT32);
-}
-void load_small(pmix_info_t& info, const char* key, std::uint16_t number) {
-  PMIX_INFO_LOAD(&info, key, &number, PMIX_UINT16);
-}
-void load_rank(pmix_info_t& info, const char* key, pmix_rank_t rank) {
-  PMIX_INFO_LOAD(&info, key, &rank, PMIX_PROC_RANK);
-}
-
-pmix_data_array_t* rank_info(const wire::NodeRanks& node, std::uint32_t node_id, int local) {
-  pmix_data_array_t* array = nullptr;
-  PMIX_DATA_ARRAY_CREATE(array, kOfOneRank, PMIX_INFO);
-  auto* info = static_cast<pmix_info_t*>(array->array);
-  const std::uint32_t rank = node.ranks(local);
-  load_rank(info[0], PMIX_RANK, rank);
-  load_rank(info[1], PMIX_GLOBAL_RANK, rank);
-  load_rank(info[2], PMIX_APP_RANK, rank);
-  load_small(info[3], PMIX_LOCAL_RANK, static_cast<std::uint16_t>(local));
-  load_small(info[4], PMIX_NODE_RANK, static_cast<std::uint16_t>(local));
-  load(info[5], PMIX_NODEID, node_id);
-  load(info[6], PMIX_APPNUM, 0);
-  PMIX_INFO_LOAD(&info[7], PMIX_HOSTNAME, node.name().c_str(), PMIX_STRING);
-  return array;
-}
-
-}  // namespace
-
-void Infos::add_array(const char* key, pmix_data_array_t* array) {
-  PMIX_INFO_LOAD(&next(), key, array, PMIX_DATA_ARRAY);  // a copy
-  PMIX_DATA_ARRAY_FREE(array);
-}
 
 void Infos::add_regex(const char* key, char* text) {
   PMIX_INFO_LOAD(&next(), key, text, PMIX_REGEX);
@@ -64,10 +27,6 @@ std::vector<std::uint32_t> nodes_of_ranks(const wire::StepLayout& layout) {
 
 std::string rank_list(const wire::NodeRanks& node) {
   return fmt::format("{}", fmt::join(node.ranks(), ","));
-}
-
-std::size_t entries_for(const wire::ServePmix& step) {
-  return kOfTheStep + nodes_of_ranks(step.layout()).size();
 }
 
 void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie, Infos& infos) {
@@ -101,12 +60,7 @@ void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* coo
   if (PMIx_generate_ppn(fmt::format("{}", fmt::join(ranks, ";")).c_str(), &text) == PMIX_SUCCESS) {
     infos.add_regex(PMIX_PROC_MAP, text);
   }
-  for (int n = 0; n < layout.nodes_size(); ++n) {
-    for (int local = 0; local < layout.nodes(n).ranks_size(); ++local) {
-      infos.add_array(PMIX_PROC_DATA,
-                      rank_info(layout.nodes(n), static_cast<std::uint32_t>(n), local));
-    }
-  }
+  // Where each rank is, and its place there, the library works out from these two.
   PMIx_server_register_nspace(step.name_space().c_str(), here.ranks_size(), infos.data(),
                               infos.size(), done, cookie);
 }

@@ -27,11 +27,6 @@ class Infos {
   void add_rank(const char* key, pmix_rank_t rank) {
     PMIX_INFO_LOAD(&next(), key, &rank, PMIX_PROC_RANK);
   }
-  void add_small(const char* key, std::uint16_t number) {
-    PMIX_INFO_LOAD(&next(), key, &number, PMIX_UINT16);
-  }
-  /// Becomes the owner of `array`.
-  void add_array(const char* key, pmix_data_array_t* array);
   /// What PMIx_generate_regex and _ppn made.
   void add_regex(const char* key, char* text);
 
@@ -51,7 +46,7 @@ std::vector<std::uint32_t> nodes_of_ranks(const wire::StepLayout& layout);
 std::string rank_list(const wire::NodeRanks& node);
 
 void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie, Infos& infos);
-/// How many entries register_step() needs.
-std::size_t entries_for(const wire::ServePmix& step);
+/// How many entries register_step() adds at most.
+inline constexpr std::size_t kStepEntries = 20;
 
 }  // namespace berth::pmix

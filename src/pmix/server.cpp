@@ -99,7 +99,7 @@ std::string Server::start() {
     return fmt::format("PMIx_server_init: {}", PMIx_Error_string(rc));
   }
   if (!listener_was_taken()) return "the PMIx library did not take the socket that tasks dial";
-  Infos infos(entries_for(step_));
+  Infos infos(kStepEntries);
   Awaited registered;
   register_step(step_, Awaited::done, &registered, infos);
   if (const auto rc = registered.wait(); rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED) {
