@@ -112,7 +112,7 @@ void KeyExchange::add_polled(const Add& add) {
     if (!line.fd || (layout_asked_ && !server_)) continue;
     const short events = line.out.empty() ? POLLIN : POLLOUT;
     add(line.fd.get(), events, [this, rank = rank](short ready) {
-      if (!server_) return ask_layout();
+      if (!server_) return first_word(rank);
       if ((ready & POLLOUT) != 0) return write_task(rank);
       read_task(rank);
     });
@@ -127,6 +127,14 @@ void KeyExchange::add_polled(const Add& add) {
     add(helper_->fd(), static_cast<short>(POLLIN | (helper_->backlog() > 0 ? POLLOUT : 0)),
         [this](short) { read_helper(); });
   }
+}
+
+/// A task has spoken, or gone without a word, as those do that know no PMI.
+void KeyExchange::first_word(std::uint32_t rank) {
+  char byte = 0;
+  const ssize_t n = ::recv(lines_[rank].fd.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (n > 0) return ask_layout();
+  if (n == 0 || (errno != EAGAIN && errno != EINTR)) hang_up(rank);
 }
 
 void KeyExchange::ask_layout() {

@@ -54,6 +54,7 @@ class KeyExchange {
     Fd fd;
     std::string out;  // answers that the task has not taken
   };
+  void first_word(std::uint32_t rank);
   void ask_layout();
   void take_layout(wire::StepLayout layout);
   void start_server();

@@ -191,6 +191,7 @@ class SupervisorTest : public testing::Test {
   std::optional<wire::StepEnded> ended_;
   std::optional<wire::NodeDone> done_;
   bool client_closed_ = false;
+  std::function<void(const wire::Frame&)> on_frame_;  // of the client, all others
 
  private:
   void read_agent() {
@@ -220,6 +221,7 @@ class SupervisorTest : public testing::Test {
           done_ = wire::decode<wire::NodeDone>(frame->payload);
           break;
         default:
+          if (on_frame_) on_frame_(*frame);
           break;
       }
     }
