@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "pmix/topology.h"
+
 namespace berth::pmix {
 
 void Infos::add_regex(const char* key, char* text) {
@@ -52,6 +54,7 @@ void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* coo
   infos.add(PMIX_NODEID, step.node_id());
   infos.add(PMIX_LOCAL_PEERS, rank_list(here));
   if (here.ranks_size() > 0) infos.add_rank(PMIX_LOCALLDR, here.ranks(0));
+  if (const std::string xml = topology_xml(); !xml.empty()) infos.add(PMIX_HWLOC_XML_V2, xml);
   char* text = nullptr;
   if (PMIx_generate_regex(fmt::format("{}", fmt::join(names, ",")).c_str(), &text) ==
       PMIX_SUCCESS) {

@@ -5,6 +5,9 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,7 +15,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 
@@ -32,26 +34,41 @@ Door& door() {
   return one;
 }
 
-/// Who is at the other end of a connection on this machine; -1 = cannot be told.
+/// Who owns the other end of a connection on this machine, by the kernel's own tables; -1 = cannot
+/// be told. The owner of a socket that was closed is not known any more (the kernel says root).
 long owner_of(const sockaddr_in& from, const sockaddr_in& here) {
-  std::FILE* table = std::fopen("/proc/net/tcp", "re");
-  if (table == nullptr) return -1;
-  char line[512];
+  const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+  if (fd < 0) return -1;
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 request;
+  } ask{};
+  ask.header.nlmsg_len = sizeof ask;
+  ask.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  ask.header.nlmsg_flags = NLM_F_REQUEST;
+  ask.request.sdiag_family = AF_INET;
+  ask.request.sdiag_protocol = IPPROTO_TCP;
+  ask.request.idiag_states = ~0U;
+  ask.request.id.idiag_sport = from.sin_port;
+  ask.request.id.idiag_dport = here.sin_port;
+  ask.request.id.idiag_src[0] = from.sin_addr.s_addr;
+  ask.request.id.idiag_dst[0] = here.sin_addr.s_addr;
+  ask.request.id.idiag_cookie[0] = ask.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   long owner = -1;
-  while (owner < 0 && std::fgets(line, sizeof line, table) != nullptr) {
-    unsigned local = 0;
-    unsigned local_port = 0;
-    unsigned remote = 0;
-    unsigned remote_port = 0;
-    unsigned uid = 0;
-    const int read = std::sscanf(line, " %*u: %8x:%4x %8x:%4x %*x %*x:%*x %*x:%*x %*x %u", &local,
-                                 &local_port, &remote, &remote_port, &uid);
-    if (read == 5 && local == from.sin_addr.s_addr && local_port == ntohs(from.sin_port) &&
-        remote == here.sin_addr.s_addr && remote_port == ntohs(here.sin_port)) {
-      owner = static_cast<long>(uid);
+  alignas(nlmsghdr) char answer[4096];
+  if (::send(fd, &ask, sizeof ask, 0) == static_cast<ssize_t>(sizeof ask)) {
+    const ssize_t n = ::recv(fd, answer, sizeof answer, 0);
+    const auto* const header = reinterpret_cast<const nlmsghdr*>(answer);
+    if (n > 0 && NLMSG_OK(header, static_cast<unsigned>(n)) &&
+        header->nlmsg_type == SOCK_DIAG_BY_FAMILY &&
+        header->nlmsg_len >= NLMSG_LENGTH(sizeof(inet_diag_msg))) {
+      inet_diag_msg found;
+      std::memcpy(&found, NLMSG_DATA(header), sizeof found);
+      constexpr int kEstablished = 1;
+      if (found.idiag_state == kEstablished && found.idiag_inode != 0) owner = found.idiag_uid;
     }
   }
-  std::fclose(table);
+  ::close(fd);
   return owner;
 }
 
@@ -62,8 +79,7 @@ bool welcome(int fd, uid_t user) {
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&from), &size) != 0) return false;
   size = sizeof here;
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &size) != 0) return false;
-  const long owner = owner_of(from, here);
-  return owner == 0 || owner == static_cast<long>(user);
+  return owner_of(from, here) == static_cast<long>(user);
 }
 
 }  // namespace

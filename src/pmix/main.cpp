@@ -13,14 +13,15 @@ int main() {
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
     ::signal(number, SIG_IGN);
   }
-  // Values are told over the connection, not in shared files, which would have to be there before.
-  ::setenv("PMIX_MCA_gds", "hash", 1);
   ::setenv("PMIX_MCA_psec", "native", 1);
   berth::pmix::SupervisorLink supervisor{berth::Fd(3)};
   const auto frame = supervisor.next();
   if (!frame || frame->kind != berth::wire::Kind::ServePmix) return 1;
   auto step = berth::wire::decode<berth::wire::ServePmix>(frame->payload);
   if (!step || step->node_id() >= static_cast<unsigned>(step->layout().nodes_size())) return 1;
+  // Clients look for shared memory before they dial. Where this came later, values are told over
+  // the connection.
+  ::setenv("PMIX_MCA_gds", step->directory().empty() ? "hash" : "ds21,hash", 1);
   berth::pmix::use_listener(4, step->uid());
   berth::pmix::Server server(std::move(*step), supervisor);
   berth::wire::PmixServes serves;

@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <set>
 
 #include "pmix/job_info.h"
@@ -46,6 +50,16 @@ void give(pmix_modex_cbfunc_t done, void* cookie, pmix_status_t status, std::str
   done(
       status, kept->data(), kept->size(), cookie,
       [](void* what) { delete static_cast<std::string*>(what); }, kept);
+}
+
+/// What tasks read from shared memory has the number of this process in its name; tasks are told a
+/// name that was known before there was this process.
+std::string name_shared_files(const std::string& directory) {
+  if (directory.empty()) return {};
+  const std::string real = fmt::format("pmix_dstor_ds21_{}", ::getpid());
+  const std::string known = directory + "/ds21";
+  if (::symlink(real.c_str(), known.c_str()) == 0) return {};
+  return fmt::format("{}: {}", known, std::strerror(errno));
 }
 
 /// Takes note; nothing else depends on it.
@@ -93,11 +107,13 @@ std::string Server::start() {
   how.add(PMIX_SERVER_NSPACE, std::string("berth"));
   how.add_rank(PMIX_SERVER_RANK, step_.node_id());
   how.add(PMIX_HOSTNAME, step_.node());
-  how.add(PMIX_SERVER_TMPDIR, step_.directory());
-  how.add(PMIX_SYSTEM_TMPDIR, step_.directory());
+  const std::string directory = step_.directory().empty() ? "/tmp" : step_.directory();
+  how.add(PMIX_SERVER_TMPDIR, directory);
+  how.add(PMIX_SYSTEM_TMPDIR, directory);
   if (const auto rc = PMIx_server_init(&module, how.data(), how.size()); rc != PMIX_SUCCESS) {
     return fmt::format("PMIx_server_init: {}", PMIx_Error_string(rc));
   }
+  if (std::string why = name_shared_files(step_.directory()); !why.empty()) return why;
   if (!listener_was_taken()) return "the PMIx library did not take the socket that tasks dial";
   Infos infos(kStepEntries);
   Awaited registered;
@@ -148,6 +164,14 @@ pmix_status_t Server::fence(const pmix_proc_t* procs, std::size_t count, std::st
     if (procs[i].rank < node_of_rank_.size()) ranks.insert(procs[i].rank);
   }
   all = all || ranks.size() == node_of_rank_.size();
+  const bool only_here =
+      all ? step_.layout().nodes_size() == 1 : std::ranges::all_of(ranks, [&](std::uint32_t rank) {
+        return node_of_rank_[rank] == step_.node_id();
+      });
+  if (only_here) {
+    give(whose.done, whose.cookie, PMIX_SUCCESS, std::move(data));
+    return PMIX_SUCCESS;
+  }
   wire::Exchange exchange;
   exchange.set_channel(kChannel);
   exchange.set_nodes(1);

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "pmi/mapping.h"
+#include "step/needs_pmix.h"
 #include "wire/step_ids.h"
 
 namespace berth::step {
@@ -46,7 +47,7 @@ KeyExchange::KeyExchange(const wire::Supervise& order, const wire::StepSpec& spe
   serves_pmix_ = (asked.empty() && !order.pmix_helper().empty()) || asked.starts_with(kPmixChannel);
 }
 
-Result<void> KeyExchange::prepare() {
+Result<void> KeyExchange::prepare(const std::string& program) {
   if (!serves_pmix_) return {};
   if (order_.pmix_helper().empty()) {
     return fail(Code::unsupported, "--mpi=pmix: PMIx is not installed on this node",
@@ -67,6 +68,11 @@ Result<void> KeyExchange::prepare() {
     return fail(Code::io, fmt::format("--mpi=pmix: no socket: {}", std::strerror(why)));
   }
   port_ = ntohs(here.sin_port);
+  ready_first_ = order_.program().mpi().starts_with(kPmixChannel) || needs_pmix(program);
+  if (ready_first_) {
+    helper_wanted_ = true;
+    ask_layout();
+  }
   return {};
 }
 
@@ -90,7 +96,7 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
       environment.insert_or_assign(name, value);
     }
   }
-  if (!door_) return;
+  if (port_ == 0) return;
   const std::string where = fmt::format("berth.{};tcp4://127.0.0.1:{}", spec_.node_id(), port_);
   // One for each version of the library that a program may bring along.
   for (const char* version : {"41", "4", "3", "21", "2"}) {
@@ -100,10 +106,13 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
   environment.insert_or_assign("PMIX_RANK", std::to_string(rank));
   environment.insert_or_assign("PMIX_SECURITY_MODE", "native");
   environment.insert_or_assign("PMIX_BFROP_BUFFER_TYPE", "PMIX_BFROP_BUFFER_NON_DESC");
-  environment.insert_or_assign("PMIX_GDS_MODULE", "hash");
   environment.insert_or_assign("PMIX_HOSTNAME", spec_.node());
-  environment.insert_or_assign("PMIX_SERVER_TMPDIR", "/tmp");
-  environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", "/tmp");
+  // A client looks for shared memory before it dials: a helper that comes later has none for it.
+  const std::string directory = ready_first_ ? helper_directory() : "/tmp";
+  environment.insert_or_assign("PMIX_GDS_MODULE", ready_first_ ? "ds21,hash" : "hash");
+  if (ready_first_) environment.insert_or_assign("PMIX_DSTORE_21_BASE_PATH", directory + "/ds21");
+  environment.insert_or_assign("PMIX_SERVER_TMPDIR", directory);
+  environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", directory);
 }
 
 void KeyExchange::add_polled(const Add& add) {
@@ -221,6 +230,7 @@ void KeyExchange::act(const pmi::Event& event) {
                    write_task(answer.rank);
                  },
                  [this](const pmi::Contribution& part) {
+                   if (layout_->nodes_size() == 1) return fenced(part.number, part.bytes);
                    wire::Exchange exchange;
                    exchange.set_channel(kPmiChannel);
                    exchange.set_number(part.number);
@@ -255,6 +265,12 @@ void KeyExchange::act(const pmi::Event& event) {
              event);
 }
 
+void KeyExchange::fenced(std::uint64_t number, std::string_view data) {
+  if (auto done = server_->fenced(number, data); !done) {
+    outside_.say(fmt::format("PMI: {}", done.error().what()));
+  }
+}
+
 void KeyExchange::abort_step(const wire::AbortStep& abort) {
   aborted_.emplace(abort.rank(), abort.code());
   outside_.up(wire::framed(abort));
@@ -286,9 +302,7 @@ bool KeyExchange::take(const wire::Frame& frame) {
     case wire::Kind::Exchange: {
       const auto exchange = wire::decode<wire::Exchange>(frame.payload);
       if (exchange && exchange->channel() == kPmiChannel && server_) {
-        if (auto done = server_->fenced(exchange->number(), exchange->data()); !done) {
-          outside_.say(fmt::format("PMI: {}", done.error().what()));
-        }
+        fenced(exchange->number(), exchange->data());
         act();
       } else if (exchange && exchange->channel() == kPmixChannel && helper_) {
         helper_->send(*exchange);

@@ -34,7 +34,10 @@ class KeyExchange {
   KeyExchange(const wire::Supervise& order, const wire::StepSpec& spec, Outside outside);
 
   /// Before tasks are started: why a step that insists on PMIx cannot have it.
-  Result<void> prepare();
+  /// `program`: the file that the tasks are going to run, "" = not known.
+  Result<void> prepare(const std::string& program);
+  /// The tasks are not to be started yet.
+  [[nodiscard]] bool waits() const { return ready_first_ && !served_; }
   /// Makes a task's connection; its end is to become kPmiDescriptor there. None for steps without
   /// PMI.
   Fd connect(std::uint32_t rank);
@@ -59,11 +62,14 @@ class KeyExchange {
   void take_layout(wire::StepLayout layout);
   void start_server();
   void start_helper();
+  /// Where the helper keeps what tasks read.
+  [[nodiscard]] std::string helper_directory() const;
   void read_task(std::uint32_t rank);
   void write_task(std::uint32_t rank);
   void hang_up(std::uint32_t rank);
   void act();  // what the PMI server wants
   void act(const pmi::Event& event);
+  void fenced(std::uint64_t number, std::string_view data);
   void ask_root(std::uint64_t ticket, char what, const std::string& name, const std::string& port);
   void read_helper();
   void abort_step(const wire::AbortStep& abort);
@@ -80,6 +86,8 @@ class KeyExchange {
   Fd door_;  // PMIx clients dial it; the helper's from its start on
   std::uint16_t port_ = 0;
   bool helper_wanted_ = false;
+  bool ready_first_ = false;  // the helper is to be there before the tasks
+  bool served_ = false;       // it is, or it said that it cannot
   std::map<std::uint32_t, int> aborted_;
   std::optional<Peer> helper_;
 };

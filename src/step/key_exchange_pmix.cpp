@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,11 +14,25 @@
 
 #include "step/identity.h"
 #include "step/key_exchange.h"
+#include "step/spool.h"
 
 namespace berth::step {
 
+std::string KeyExchange::helper_directory() const {
+  return directory_of(order_.step_directory()) + "/pmix";
+}
+
 void KeyExchange::start_helper() {
   if (helper_ || !door_) return;
+  const std::string directory = helper_directory();
+  if (ready_first_) {
+    ::mkdir(directory_of(order_.step_directory()).c_str(), 0711);
+    if (::mkdir(directory.c_str(), 0700) != 0 ||
+        (::geteuid() == 0 && ::chown(directory.c_str(), spec_.uid(), spec_.gid()) != 0)) {
+      served_ = true;
+      return outside_.say(fmt::format("PMIx: {}: {}", directory, std::strerror(errno)));
+    }
+  }
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
     return outside_.say(fmt::format("PMIx: {}", std::strerror(errno)));
@@ -49,6 +64,7 @@ void KeyExchange::start_helper() {
     ::execve(program.c_str(), argv, block.get());
     ::_exit(127);
   });
+  if (pid < 0) served_ = true;
   if (pid < 0) return outside_.say(fmt::format("PMIx: fork: {}", std::strerror(errno)));
   door_.reset();
   wire::ServePmix order;
@@ -58,7 +74,7 @@ void KeyExchange::start_helper() {
   order.set_uid(spec_.uid());
   order.set_gid(spec_.gid());
   *order.mutable_layout() = *layout_;
-  order.set_directory("/tmp");
+  if (ready_first_) order.set_directory(directory);
   order.set_job_id(std::to_string(spec_.job_id()));
   helper_->send(order);
   helper_->flush();
@@ -79,6 +95,7 @@ void KeyExchange::read_helper() {
         break;
       }
       case wire::Kind::PmixServes:
+        served_ = true;
         if (const auto m = wire::decode<wire::PmixServes>(frame->payload);
             m && !m->trouble().empty()) {
           outside_.say(fmt::format("PMIx: {}", m->trouble()));
@@ -90,6 +107,7 @@ void KeyExchange::read_helper() {
   }
   if (!there) {
     helper_->close();
+    served_ = true;
     if (!outside_.ending()) {
       outside_.say("the PMIx helper has ended: tasks that have not met yet will not");
     }

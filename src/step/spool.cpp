@@ -154,14 +154,31 @@ void remove_step(const std::string& record) {
   remove_directory(directory_of(record));
 }
 
-void remove_directory(const std::string& path) {
-  DIR* folder = ::opendir(path.c_str());
-  if (folder == nullptr) return;
+/// By descriptors, never through a link: parts of it are a user's.
+static void empty_directory(int fd, int depth) {
+  DIR* folder = ::fdopendir(fd);
+  if (folder == nullptr) {
+    ::close(fd);
+    return;
+  }
   while (const dirent* entry = ::readdir(folder)) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") ::unlinkat(::dirfd(folder), entry->d_name, 0);
+    if (name == "." || name == ".." || ::unlinkat(::dirfd(folder), entry->d_name, 0) == 0) continue;
+    const int inner = depth == 0 ? -1
+                                 : ::openat(::dirfd(folder), entry->d_name,
+                                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0) continue;
+    empty_directory(inner, depth - 1);
+    ::unlinkat(::dirfd(folder), entry->d_name, AT_REMOVEDIR);
   }
   ::closedir(folder);
+}
+
+void remove_directory(const std::string& path) {
+  constexpr int kDeepest = 4;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return;
+  empty_directory(fd, kDeepest);
   ::rmdir(path.c_str());
 }
 

@@ -62,10 +62,10 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
 }
 
 void Supervisor::run() {
-  if (launch()) {
-    if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
-      limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
-    }
+  if (auto ready = prepare(); !ready) {
+    give_up_launch(ready.error());
+  } else {
+    if (!keys_.waits()) launch();
     for (auto& client : clients_) read_client(*client);
   }
   // What came together with the order, such as the end of a job that was cancelled meanwhile.
@@ -149,6 +149,9 @@ void Supervisor::poll_once() {
     }
   }
   run_timers();
+  const bool ending = killed_ || kill_at_.has_value();
+  if (!launched_ && ending) give_up_launch(fail(Code::job_completed, "the step was ended").error());
+  if (!launched_ && !keys_.waits()) launch();
   advance();
   drop_closed();
 }

@@ -77,7 +77,9 @@ class Supervisor {
   };
 
   // supervisor_launch.cpp
-  bool launch();
+  void launch();
+  void start_tasks();
+  void give_up_launch(const Error& why);
   Result<void> prepare();
   Result<void> write_script();
   Result<TaskEnds> make_streams(Task& task);
@@ -147,6 +149,8 @@ class Supervisor {
   Fd signals_;
   Phase phase_ = Phase::running;
   bool children_left_ = true;
+  bool launched_ = false;  // the tasks were started, or will not be
+  std::vector<wire::Input> early_input_;
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;

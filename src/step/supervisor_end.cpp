@@ -127,6 +127,7 @@ void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
 }
 
 void Supervisor::advance() {
+  if (!launched_) return;
   if (phase_ == Phase::running) {
     const bool ended = std::ranges::all_of(
         tasks_, [](const Task& task) { return task.exited && task.epilogs.empty(); });

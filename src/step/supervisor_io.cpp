@@ -93,6 +93,10 @@ void Supervisor::set_window(std::uint32_t rows, std::uint32_t columns) {
 }
 
 void Supervisor::take_input(const wire::Input& input) {
+  if (!launched_) {
+    early_input_.push_back(input);
+    return;
+  }
   for (Task& task : tasks_) {
     if (!task.in || (input.has_rank() && input.rank() != task.spec->rank())) continue;
     task.in_queue += input.data();

@@ -53,12 +53,22 @@ Result<std::pair<Fd, Fd>> open_terminal(const Identity& who) {
 
 }  // namespace
 
-bool Supervisor::launch() {
-  if (auto ready = prepare(); !ready) {
-    trouble_ = std::string(ready.error().what());
-    tell_launched(&ready.error());
-    return false;
+void Supervisor::give_up_launch(const Error& why) {
+  launched_ = true;
+  trouble_ = std::string(why.what());
+  tell_launched(&why);
+}
+
+void Supervisor::launch() {
+  launched_ = true;
+  start_tasks();
+  if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
+    limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
   }
+  for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);
+}
+
+void Supervisor::start_tasks() {
   tasks_.resize(static_cast<std::size_t>(spec_.tasks_size()));
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
@@ -75,12 +85,11 @@ bool Supervisor::launch() {
         other.exited = true;
         other.streams.clear();
       }
-      return true;
+      return;
     }
   }
   crash_.reached("step.after_tasks");
   tell_launched(nullptr);
-  return true;
 }
 
 Result<void> Supervisor::prepare() {
@@ -101,7 +110,19 @@ Result<void> Supervisor::prepare() {
                     std::strerror(why)));
     files_.set_directory("/tmp");
   }
-  return batch ? write_script() : keys_.prepare();
+  if (batch) return write_script();
+  const ActingAs user(who);  // the program is the user's to find
+  const std::vector<std::string> words =
+      spec_.tasks_size() > 0 ? argv_of(spec_.tasks(0)) : std::vector<std::string>();
+  std::string file;
+  if (!words.empty()) {
+    Environment environment;
+    for (const wire::Variable& v : order_.program().environment()) {
+      environment.insert_or_assign(v.name(), v.value());
+    }
+    file = find_program(words.front(), directory_, environment);
+  }
+  return keys_.prepare(file);
 }
 
 Result<void> Supervisor::write_script() {
