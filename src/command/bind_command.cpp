@@ -103,6 +103,12 @@ std::optional<std::uint32_t> number_in(const request::Environment& environment, 
 }
 
 Result<place::LocalRank> rank_of(const request::Environment& environment) {
+  // torchrun inside mpirun: its processes have mpirun's variables too.
+  if (environment.contains("TORCHELASTIC_RUN_ID")) {
+    const auto rank = number_in(environment, "LOCAL_RANK");
+    const auto ranks = number_in(environment, "LOCAL_WORLD_SIZE");
+    if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
+  }
   for (const RankVariables& names : kVariables) {
     const auto rank = number_in(environment, names.rank);
     const auto ranks = number_in(environment, names.ranks);

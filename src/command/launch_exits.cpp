@@ -21,6 +21,7 @@ std::string end_of_task(int status) {
 }
 
 int exit_code_of(int status) {
+  if (WIFSIGNALED(status) && WTERMSIG(status) == kOutOfMemorySignal) return 1;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -275,7 +275,9 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
   if (grant.wait_seconds() > 0) options.wait = std::chrono::seconds(grant.wait_seconds());
   const bool let_go_on =
       request.given.has(Opt::kill_on_bad_exit) && !is_on(request, Opt::kill_on_bad_exit);
-  if (grant.failure_grace_seconds() > 0 && !let_go_on) {
+  // Who has said how long to wait after the first end has said it for this one too.
+  const bool waits = request.given.has(Opt::wait_tasks) || grant.wait_seconds() > 0;
+  if (grant.failure_grace_seconds() > 0 && !let_go_on && !waits) {
     options.failure_grace = std::chrono::seconds(grant.failure_grace_seconds());
   }
   if (grant.kill_wait_seconds() > 0)

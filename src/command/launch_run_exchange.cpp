@@ -53,7 +53,17 @@ void StepRun::tell_layout() {
 }
 
 void StepRun::take_exchange(wire::Exchange part) {
-  if (const auto whole = exchanges_.add(std::move(part))) send_to_all(wire::framed(*whole));
+  const auto whole = exchanges_.add(std::move(part));
+  if (whole) {
+    if (*whole) send_to_all(wire::framed(**whole));
+    return;
+  }
+  if (ending_ != Ending::no) return;
+  error(std::string(whole.error().what()));
+  say({Severity::plain, whole.error().hint}, "berth");
+  failed_to_run_ = true;
+  failure_ended_it_ = true;
+  end_step(SIGTERM);
 }
 
 /// MPI_Publish_name and its like: '+' a name and its port, '-' forget it, '?' where is it. Answered
@@ -86,13 +96,17 @@ void StepRun::take_errand(const wire::Errand& question) {
     errand.set_answer(true);
     errand.set_data(ask_name(question.data()));
   }
-  for (const Node& node : nodes_) {
-    if (node.what.name != errand.to()) continue;
-    Link& link = links_[node.link];
-    if (node.over() || !link.begun) return;
-    link.wire.send(errand);
-    return flush(link);
-  }
+  const auto deliver = [&](const wire::Errand& what) {
+    for (const Node& node : nodes_) {
+      if (node.what.name != what.to() || node.over()) continue;
+      Link& link = links_[node.link];
+      link.wire.send_kept(wire::framed(what));  // also to one that is late
+      flush(link);
+      return true;
+    }
+    return false;
+  };
+  if (!deliver(errand) && !errand.answer()) deliver(launch::unanswered(errand));
 }
 
 void StepRun::take_abort(const wire::AbortStep& abort) {
@@ -100,7 +114,7 @@ void StepRun::take_abort(const wire::AbortStep& abort) {
   abort_code_ = (abort.code() & 0xff) == 0 ? 1 : abort.code() & 0xff;
   error(fmt::format("task {} on {} aborted the step with code {}{}{}", abort.rank(),
                     node_of(abort.rank()), abort.code(), abort.text().empty() ? "" : ": ",
-                    abort.text()));
+                    last_line(abort.text())));
   if (ending_ != Ending::no) return;
   failure_ended_it_ = true;
   tell_cancelled("TO TASK FAILURE");

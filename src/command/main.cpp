@@ -25,6 +25,14 @@ berth::request::Environment environment_of(char** entries) {
     if (eq == std::string_view::npos || eq == 0) continue;
     environment.emplace(text.substr(0, eq), text.substr(eq + 1));
   }
+  // berth tells tasks so for programs that ask; to a command in a task it is not an option.
+  const auto told = environment.find("BERTH_RENDEZVOUS");
+  const auto each = environment.find("SLURM_NTASKS_PER_NODE");
+  if (told != environment.end() && each != environment.end() &&
+      ("," + told->second + ",").find(",SLURM_NTASKS_PER_NODE=" + each->second + ",") !=
+          std::string::npos) {
+    environment.erase(each);
+  }
   return environment;
 }
 

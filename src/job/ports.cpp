@@ -2,12 +2,12 @@
 #include "job/ports.h"
 
 #include <map>
-#include <set>
 
 namespace berth::job {
 
 struct Ports::Book {
-  std::map<std::string, std::set<std::uint32_t>> taken;  // by machine
+  /// By machine, and how many leases have it: components of one step adopt the same.
+  std::map<std::string, std::map<std::uint32_t, int>> taken;
 };
 
 namespace {
@@ -19,12 +19,15 @@ class Lease : public PortLease {
       : book_(std::move(book)), machine_(std::move(machine)) {
     first = from;
     count = many;
-    for (std::uint32_t i = 0; i < many; ++i) book_->taken[machine_].insert(from + i);
+    for (std::uint32_t i = 0; i < many; ++i) ++book_->taken[machine_][from + i];
   }
   ~Lease() override {
     const auto at = book_->taken.find(machine_);
     if (at == book_->taken.end()) return;
-    for (std::uint32_t i = 0; i < count; ++i) at->second.erase(first + i);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto port = at->second.find(first + i);
+      if (port != at->second.end() && --port->second == 0) at->second.erase(port);
+    }
     if (at->second.empty()) book_->taken.erase(at);
   }
 
@@ -50,7 +53,7 @@ std::shared_ptr<const PortLease> Ports::take(const std::string& machine, std::ui
   const auto free_from = [&](std::uint32_t first) {
     if (at == book_->taken.end()) return true;
     const auto next = at->second.lower_bound(first);
-    return next == at->second.end() || *next >= first + count;
+    return next == at->second.end() || next->first >= first + count;
   };
   for (std::uint32_t tried = 0; tried < size; ++tried) {
     if (next_ + count - 1 > range_.last) next_ = range_.first;

@@ -43,5 +43,15 @@ TEST(Ports, SeveralAreInARow) {
   EXPECT_FALSE(ports.take("a", 0));
 }
 
+TEST(Ports, WhatTwoHaveAdoptedIsTakenUntilBothAreGone) {
+  Ports ports({100, 100});
+  auto one = ports.adopt("a", 100, 1);
+  auto other = ports.adopt("a", 100, 1);
+  one.reset();
+  EXPECT_FALSE(ports.take("a", 1));
+  other.reset();
+  EXPECT_TRUE(ports.take("a", 1));
+}
+
 }  // namespace
 }  // namespace berth::job

@@ -250,6 +250,12 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
     line->set_severity(static_cast<std::uint32_t>(message.severity));
     line->set_text(message.text);
   }
+  if (!lease && requests.front().given.has(Opt::resv_ports) && !whole.launcher) {
+    wire::Line* line = grant.grant.add_lines();
+    line->set_severity(static_cast<std::uint32_t>(Severity::warning));
+    line->set_text(fmt::format("no {} ports in a row are free for the step: it has none",
+                               ports_asked(requests.front())));
+  }
   std::vector<std::string> names;
   for (const wire::StepSpec& spec : specs) names.push_back(spec.node());
   grant.grant.set_node_list(text::compress_hostlist(names));

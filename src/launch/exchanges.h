@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/result.h"
 #include "wire/step.pb.h"
 
 namespace berth::launch {
@@ -17,13 +18,16 @@ class Exchanges {
   /// counted too; relays pass those on as they come.
   Exchanges(std::size_t nodes, bool root) : nodes_(nodes), root_(root) {}
 
-  /// What goes on from here, once it is complete.
-  std::optional<wire::Exchange> add(wire::Exchange part);
+  /// What goes on from here, once it is complete. An error: it is more than one message can hold.
+  Result<std::optional<wire::Exchange>> add(wire::Exchange part);
 
  private:
   std::size_t nodes_;
   bool root_;
   std::map<std::tuple<std::string, std::string, std::uint64_t>, wire::Exchange> open_;
 };
+
+/// To whom asked something of a node that is not there: nothing.
+wire::Errand unanswered(const wire::Errand& question);
 
 }  // namespace berth::launch

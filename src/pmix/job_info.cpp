@@ -31,7 +31,8 @@ std::string rank_list(const wire::NodeRanks& node) {
   return fmt::format("{}", fmt::join(node.ranks(), ","));
 }
 
-void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie, Infos& infos) {
+pmix_status_t register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie,
+                            Infos& infos) {
   const wire::StepLayout& layout = step.layout();
   const wire::NodeRanks& here = layout.nodes(static_cast<int>(step.node_id()));
   const auto size = static_cast<std::uint32_t>(nodes_of_ranks(layout).size());
@@ -64,8 +65,8 @@ void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* coo
     infos.add_regex(PMIX_PROC_MAP, text);
   }
   // Where each rank is, and its place there, the library works out from these two.
-  PMIx_server_register_nspace(step.name_space().c_str(), here.ranks_size(), infos.data(),
-                              infos.size(), done, cookie);
+  return PMIx_server_register_nspace(step.name_space().c_str(), here.ranks_size(), infos.data(),
+                                     infos.size(), done, cookie);
 }
 
 }  // namespace berth::pmix

@@ -45,7 +45,8 @@ std::vector<std::uint32_t> nodes_of_ranks(const wire::StepLayout& layout);
 /// "0,1,2"
 std::string rank_list(const wire::NodeRanks& node);
 
-void register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie, Infos& infos);
+pmix_status_t register_step(const wire::ServePmix& step, pmix_op_cbfunc_t done, void* cookie,
+                            Infos& infos);
 /// How many entries register_step() adds at most.
 inline constexpr std::size_t kStepEntries = 20;
 

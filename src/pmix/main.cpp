@@ -5,15 +5,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 #include "pmix/listener.h"
 #include "pmix/server.h"
 
 int main() {
   // It ends with its supervisor, not when the step is signalled: tasks that clean up still need it.
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2}) {
-    ::signal(number, SIG_IGN);
+  constexpr std::array kOwn = {SIGKILL, SIGSTOP, SIGCONT, SIGCHLD, SIGSEGV,
+                               SIGBUS,  SIGFPE,  SIGILL,  SIGABRT};
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (std::ranges::find(kOwn, number) == kOwn.end()) ::signal(number, SIG_IGN);
   }
-  ::setenv("PMIX_MCA_psec", "native", 1);
   berth::pmix::SupervisorLink supervisor{berth::Fd(3)};
   const auto frame = supervisor.next();
   if (!frame || frame->kind != berth::wire::Kind::ServePmix) return 1;

@@ -117,8 +117,9 @@ std::string Server::start() {
   if (!listener_was_taken()) return "the PMIx library did not take the socket that tasks dial";
   Infos infos(kStepEntries);
   Awaited registered;
-  register_step(step_, Awaited::done, &registered, infos);
-  if (const auto rc = registered.wait(); rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED) {
+  const auto begun = register_step(step_, Awaited::done, &registered, infos);
+  if (const auto rc = begun == PMIX_SUCCESS ? registered.wait() : begun;
+      rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED) {
     return fmt::format("PMIx_server_register_nspace: {}", PMIx_Error_string(rc));
   }
   const wire::NodeRanks& here = step_.layout().nodes(static_cast<int>(step_.node_id()));

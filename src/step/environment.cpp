@@ -43,12 +43,18 @@ void keep_counts(const wire::Program& program, Environment& env) {
 void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
                     const wire::Program& program, Environment& env) {
   if (const auto outer = env.find("BERTH_RENDEZVOUS"); outer != env.end()) {
-    for (std::string_view rest = outer->second; !rest.empty();) {
+    const std::string said = outer->second;
+    env.erase(outer);
+    for (std::string_view rest = said; !rest.empty();) {
       const std::size_t end = std::min(rest.find(','), rest.size());
-      if (const auto at = env.find(rest.substr(0, end)); at != env.end()) env.erase(at);
+      const std::string_view one = rest.substr(0, end);
+      const std::size_t equals = std::min(one.find('='), one.size());
+      // One that was changed since is the user's.
+      const auto at = env.find(one.substr(0, equals));
+      if (at != env.end() && at->second == one.substr(std::min(equals + 1, one.size())))
+        env.erase(at);
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-    env.erase("BERTH_RENDEZVOUS");
   }
   if (program.launcher() == "none") return;
   auto variables = launch::rendezvous(spec, task);
@@ -57,9 +63,13 @@ void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
     std::string each = launch::tasks_per_node(at->second);
     if (!each.empty()) variables.emplace_back("SLURM_NTASKS_PER_NODE", std::move(each));
   }
+  // torchrun --standalone is told to be alone, whatever its neighbours do.
+  const bool alone = std::ranges::find(program.argv(), "--standalone") != program.argv().end();
   std::string names;
   for (const auto& [name, value] : variables) {
-    if (env.try_emplace(name, value).second) names += (names.empty() ? "" : ",") + name;
+    if (alone && name.starts_with("PET_")) continue;
+    if (!env.try_emplace(name, value).second) continue;
+    names += fmt::format("{}{}={}", names.empty() ? "" : ",", name, value);
   }
   if (!names.empty()) env.emplace("BERTH_RENDEZVOUS", std::move(names));
 }

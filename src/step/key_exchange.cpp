@@ -8,10 +8,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "launch/exchanges.h"
 #include "pmi/mapping.h"
 #include "step/needs_pmix.h"
 #include "wire/step_ids.h"
@@ -84,12 +86,32 @@ Fd KeyExchange::connect(std::uint32_t rank) {
 }
 
 void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) const {
-  std::erase_if(environment, [](const auto& variable) {
-    const std::string& name = variable.first;
-    return name.starts_with("PMIX_") || name == "PMI_FD" || name == "PMI_JOBID" ||
-           name == "PMI_RANK" || name == "PMI_SIZE" || name == "PMI_PORT" || name == "PMI_ID" ||
-           name == "PMI_SPAWNED";
-  });
+  // Those of an outer step; what a user says about PMIx (PMIX_MCA_…) stays.
+  for (const char* name : {"PMI_FD",
+                           "PMI_JOBID",
+                           "PMI_RANK",
+                           "PMI_SIZE",
+                           "PMI_PORT",
+                           "PMI_ID",
+                           "PMI_SPAWNED",
+                           "PMIX_NAMESPACE",
+                           "PMIX_RANK",
+                           "PMIX_SERVER_URI41",
+                           "PMIX_SERVER_URI4",
+                           "PMIX_SERVER_URI3",
+                           "PMIX_SERVER_URI21",
+                           "PMIX_SERVER_URI2",
+                           "PMIX_SECURITY_MODE",
+                           "PMIX_BFROP_BUFFER_TYPE",
+                           "PMIX_GDS_MODULE",
+                           "PMIX_HOSTNAME",
+                           "PMIX_VERSION",
+                           "PMIX_SERVER_TMPDIR",
+                           "PMIX_SYSTEM_TMPDIR",
+                           "PMIX_DSTORE_21_BASE_PATH",
+                           "PMIX_DSTORE_ESH_BASE_PATH"}) {
+    environment.erase(name);
+  }
   if (lines_.contains(rank)) {
     for (auto& [name, value] :
          pmi::task_variables(step_text(spec_), kPmiDescriptor, rank, spec_.ntasks(), false)) {
@@ -115,14 +137,17 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
   environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", directory);
 }
 
-void KeyExchange::add_polled(const Add& add) {
+void KeyExchange::add_polled(const Add& add, bool full) {
   // Before it is known who is where, the first who speaks makes it asked for.
   for (auto& [rank, line] : lines_) {
     if (!line.fd || (layout_asked_ && !server_)) continue;
-    const short events = line.out.empty() ? POLLIN : POLLOUT;
+    const short events = line.waits() ? POLLOUT : full ? 0 : POLLIN;
     add(line.fd.get(), events, [this, rank = rank](short ready) {
       if (!server_) return first_word(rank);
-      if ((ready & POLLOUT) != 0) return write_task(rank);
+      if ((ready & POLLOUT) != 0) {
+        write_task(rank);
+        return act();  // it may have hung up
+      }
       read_task(rank);
     });
   }
@@ -133,7 +158,8 @@ void KeyExchange::add_polled(const Add& add) {
     });
   }
   if (helper_ && helper_->open()) {
-    add(helper_->fd(), static_cast<short>(POLLIN | (helper_->backlog() > 0 ? POLLOUT : 0)),
+    add(helper_->fd(),
+        static_cast<short>((full ? 0 : POLLIN) | (helper_->backlog() > 0 ? POLLOUT : 0)),
         [this](short) { read_helper(); });
   }
 }
@@ -184,7 +210,7 @@ void KeyExchange::start_server() {
 }
 
 void KeyExchange::read_task(std::uint32_t rank) {
-  std::array<char, 65536> buffer;
+  std::array<char, 4096> buffer;  // one question may have an answer of 64 KiB
   const ssize_t n = ::recv(lines_[rank].fd.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n > 0) {
@@ -197,20 +223,23 @@ void KeyExchange::read_task(std::uint32_t rank) {
 
 void KeyExchange::write_task(std::uint32_t rank) {
   Line& line = lines_[rank];
-  while (line.fd && !line.out.empty()) {
-    const ssize_t n =
-        ::send(line.fd.get(), line.out.data(), line.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (line.fd && line.waits()) {
+    const ssize_t n = ::send(line.fd.get(), line.out.data() + line.taken,
+                             line.out.size() - line.taken, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n < 0) return hang_up(rank);
-    line.out.erase(0, static_cast<std::size_t>(n));
+    line.taken += static_cast<std::size_t>(n);
   }
+  line.out.clear();
+  line.taken = 0;
 }
 
 void KeyExchange::hang_up(std::uint32_t rank) {
   Line& line = lines_[rank];
   line.fd.reset();
   line.out.clear();
+  line.taken = 0;
   if (server_) server_->closed(rank);
 }
 
@@ -272,7 +301,9 @@ void KeyExchange::fenced(std::uint64_t number, std::string_view data) {
 }
 
 void KeyExchange::abort_step(const wire::AbortStep& abort) {
-  aborted_.emplace(abort.rank(), abort.code());
+  const bool here = std::ranges::any_of(
+      spec_.tasks(), [&](const wire::TaskSpec& task) { return task.rank() == abort.rank(); });
+  if (!here || !aborted_.emplace(abort.rank(), abort.code()).second) return;
   outside_.up(wire::framed(abort));
 }
 
@@ -317,9 +348,11 @@ bool KeyExchange::take(const wire::Frame& frame) {
         // yet.
         helper_wanted_ = true;
         ask_layout();
-        if (helper_) {
+        if (helper_ && helper_->open()) {
           helper_->send(*errand);
           helper_->flush();
+        } else if (!errand->answer()) {
+          outside_.up(wire::framed(launch::unanswered(*errand)));
         }
       } else if (errand && errand->answer() && errand->channel() == kNameService && server_) {
         const bool found = errand->data().starts_with('+');

@@ -45,7 +45,8 @@ class KeyExchange {
   void put_variables(std::uint32_t rank, Environment& environment) const;
 
   using Add = std::function<void(int fd, short events, std::function<void(short)> act)>;
-  void add_polled(const Add& add);
+  /// `full`: srun does not take what there is for it already, so nothing more is read.
+  void add_polled(const Add& add, bool full);
   /// The code with which a task here has aborted the step: it may be ended before it can exit with
   /// it.
   [[nodiscard]] std::optional<int> abort_code(std::uint32_t rank) const;
@@ -56,6 +57,8 @@ class KeyExchange {
   struct Line {
     Fd fd;
     std::string out;  // answers that the task has not taken
+    std::size_t taken = 0;
+    [[nodiscard]] bool waits() const { return taken < out.size(); }
   };
   void first_word(std::uint32_t rank);
   void ask_layout();

@@ -30,11 +30,16 @@ void KeyExchange::start_helper() {
     if (::mkdir(directory.c_str(), 0700) != 0 ||
         (::geteuid() == 0 && ::chown(directory.c_str(), spec_.uid(), spec_.gid()) != 0)) {
       served_ = true;
+      const int why = errno;
+      door_.reset();
+      errno = why;
       return outside_.say(fmt::format("PMIx: {}: {}", directory, std::strerror(errno)));
     }
   }
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    served_ = true;
+    door_.reset();  // who dials is refused at once
     return outside_.say(fmt::format("PMIx: {}", std::strerror(errno)));
   }
   helper_.emplace(Fd(ends[0]));
@@ -64,9 +69,9 @@ void KeyExchange::start_helper() {
     ::execve(program.c_str(), argv, block.get());
     ::_exit(127);
   });
+  const Fd handed_over = std::move(door_);  // where it failed, who dials is refused at once
   if (pid < 0) served_ = true;
   if (pid < 0) return outside_.say(fmt::format("PMIx: fork: {}", std::strerror(errno)));
-  door_.reset();
   wire::ServePmix order;
   order.set_name_space(fmt::format("slurm.pmix.{}.{}", spec_.job_id(), spec_.step_id()));
   order.set_node(spec_.node());
@@ -105,7 +110,7 @@ void KeyExchange::read_helper() {
         break;
     }
   }
-  if (!there) {
+  if (!there || !helper_->open()) {
     helper_->close();
     served_ = true;
     if (!outside_.ending()) {

@@ -160,7 +160,7 @@ class Relay {
         case wire::Kind::Errand: {
           const auto errand = wire::decode<wire::Errand>(frame->payload);
           if (!errand) return up_.close();
-          pass_to_node(*frame, errand->to());
+          pass_to_node(*frame, *errand);
           break;
         }
         case wire::Kind::SignalTasks:
@@ -192,19 +192,21 @@ class Relay {
     }
   }
 
-  void pass_to_node(const wire::Frame& frame, const std::string& name) {
+  void pass_to_node(const wire::Frame& frame, const wire::Errand& errand) {
     std::string bytes;
     wire::append_payload(bytes, frame.kind, frame.payload);
     for (Branch& branch : branches_) {
-      if (branch.over() || !branch.begun || !has_node(branch, name)) continue;
-      branch.link.send_bytes(bytes);
+      if (branch.over() || !has_node(branch, errand.to())) continue;
+      branch.link.send_kept(bytes);  // also to one that is late
       return flush(branch);
     }
+    if (!errand.answer()) up_.send(launch::unanswered(errand));
   }
 
   [[nodiscard]] bool has_node(const Branch& branch, const std::string& name) const {
     for (std::size_t i = 0; i < branch.nodes.count; ++i) {
-      if (nodes_[branch.nodes.first + i].name == name) return true;
+      const Node& node = nodes_[branch.nodes.first + i];
+      if (node.name == name && !node.over) return true;
     }
     return false;
   }
@@ -275,7 +277,9 @@ class Relay {
         return;
       case wire::Kind::Exchange:
         if (auto part = wire::decode<wire::Exchange>(frame.payload)) {
-          if (const auto whole = exchanges_->add(std::move(*part))) up_.send(*whole);
+          const auto whole = exchanges_->add(std::move(*part));
+          if (!whole) return lost(branch, whole.error());
+          if (*whole) up_.send(**whole);
         }
         return;
       case wire::Kind::AskLayout:

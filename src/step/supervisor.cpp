@@ -134,7 +134,7 @@ void Supervisor::poll_once() {
     }
   }
 
-  if (phase_ == Phase::running) keys_.add_polled(add);
+  if (phase_ == Phase::running) keys_.add_polled(add, full);
 
   int wait_ms = -1;
   for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_}) {
