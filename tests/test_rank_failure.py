@@ -110,6 +110,15 @@ def test_who_wants_the_others_to_go_on_says_so(cluster):
     assert step.end() == 3, step.text
 
 
+def test_who_says_how_long_to_wait_has_said_it_for_failures_too(cluster):
+    step = Step(cluster, "-W", "4")
+    began = time.monotonic()
+    os.kill(step.ranks[2][1], signal.SIGUSR1)
+    step.end()
+    assert time.monotonic() - began > 3.5, step.text
+    assert "failed first" not in step.text
+
+
 def test_kill_on_bad_exit_has_no_grace(cluster):
     step = Step(cluster, "-K")
     began = time.monotonic()

@@ -2,6 +2,8 @@
 // come down.
 #include <gmock/gmock.h>
 
+#include <sstream>
+
 #include "step/supervisor_test_fixture.h"
 
 namespace berth::step {
@@ -140,14 +142,15 @@ TEST_F(KeyExchangeTest, WhatWasAskedForIsServedAndNothingElse) {
     SetUp();
     variable("PMI_FD", "9");
     variable("PMIX_SERVER_URI41", "outer");
+    variable("PMIX_MCA_gds", "hash");  // the user's own
     program().set_mpi(row.mpi);
     order_.set_pmix_helper(row.helper ? "/bin/true" : "");
-    shell("echo fd=$PMI_FD uri=${PMIX_SERVER_URI41%%.*}");
+    shell("echo fd=$PMI_FD uri=${PMIX_SERVER_URI41%%.*} $PMIX_MCA_gds");
     out_.clear();
     ended_.reset();
     done_.reset();
     run();
-    EXPECT_EQ(out_[0], std::string(row.seen) + "\n") << row.mpi;
+    EXPECT_EQ(out_[0], std::string(row.seen) + " hash\n") << row.mpi;
     std::filesystem::remove_all(directory_);
     spec_.Clear();
     order_.Clear();
@@ -170,6 +173,60 @@ TEST_F(KeyExchangeTest, AScriptIsNoRank) {
   spec_.clear_master();
   run();
   EXPECT_EQ(file("slurm-5.out"), "fd= rank=\n");
+}
+
+TEST_F(KeyExchangeTest, MuchThatNobodyReadsIsNotHeld) {
+  // Thousands of questions in one breath, each with a long answer, by a task that does not read.
+  speak(R"x(
+value=$(head -c 60000 /dev/zero | tr '\0' v)
+ask "cmd=put kvsname=5.0 key=k value=$value" > /dev/null
+for i in $(seq 2000); do echo 'cmd=get kvsname=5.0 key=k'; done >&$PMI_FD &  # until it is not read from
+sleep 1
+grep VmHWM /proc/$PPID/status
+)x");
+  run();
+  const std::size_t at = out_[0].find("VmHWM:");
+  ASSERT_NE(at, std::string::npos) << out_[0];
+  EXPECT_LT(std::stoul(out_[0].substr(at + 6)), 100'000U);  // kB
+}
+
+TEST_F(KeyExchangeTest, WhatOneStepSaysIsNotTheNextOnes) {
+  spec_.set_master("n0");
+  spec_.set_port(20000);
+  spec_.set_ports(1);
+  spec_.set_node_count(2);
+  spec_.set_ntasks(2);
+  struct Row {
+    const char* given;  // of the outer step: what it said, and what is there now
+    const char* seen;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"", "20000 0 2"},
+           {"BERTH_RENDEZVOUS=MASTER_PORT=7,RANK=5 MASTER_PORT=7 RANK=5", "20000 0 2"},
+           {"BERTH_RENDEZVOUS=MASTER_PORT=7,RANK=5 MASTER_PORT=8 RANK=5", "8 0 2"},
+           {"MASTER_PORT=9", "9 0 2"},
+       }) {
+    program().clear_environment();
+    variable("PATH", "/usr/bin:/bin");
+    std::istringstream words(row.given);
+    for (std::string word; words >> word;) {
+      const std::size_t equals = word.find('=');
+      variable(word.substr(0, equals), word.substr(equals + 1));
+    }
+    shell("echo $MASTER_PORT $RANK $PET_NNODES");
+    out_.clear();
+    ended_.reset();
+    done_.reset();
+    run();
+    EXPECT_EQ(out_[0], std::string(row.seen) + "\n") << row.given;
+    std::filesystem::remove(directory_ + "/step");
+  }
+  program().add_argv("--standalone");
+  out_.clear();
+  ended_.reset();
+  done_.reset();
+  run();
+  EXPECT_EQ(out_[0], "9 0\n");  // a torchrun that is to be alone
 }
 
 }  // namespace

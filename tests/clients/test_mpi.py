@@ -164,6 +164,25 @@ def test_abort_ends_all_with_its_code(cluster, flavour, how):
         assert f"{job}.0|7:0" in cluster.out("sacct", "-nP", "-j", str(job), "-o", "JobID,ExitCode")
 
 
+def test_a_signal_for_the_ranks_is_not_the_end_of_the_helper(cluster):
+    program = cluster.work / "signalled.py"
+    program.write_text("""import signal
+from mpi4py import MPI
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+MPI.COMM_WORLD.Barrier()
+print("ready", flush=True)
+signal.sigwait([signal.SIGALRM])
+print("sum", MPI.COMM_WORLD.allreduce(1), flush=True)
+""")
+    step = subprocess.Popen(["srun", "-N2", "-n2", PYTHON, program.name], env=cluster.env, cwd=cluster.work, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert [step.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+    job = cluster.out("squeue", "-h", "-o", "%A", "-t", "R").split()[0]
+    cluster.run("scancel", "-s", "ALRM", job)
+    out, err = step.communicate(timeout=60)
+    assert step.returncode == 0 and out.count("sum 2") == 2 and "helper" not in err, out + err
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_exit_codes_and_signals_pass_through_mpirun(cluster, flavour):
     _, text, _ = batch(cluster, f"{mpirun(flavour)} -np 4 bash -c 'exit 3'; echo code $?", options=("-N2", "-n4"))

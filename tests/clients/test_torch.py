@@ -95,8 +95,9 @@ def test_what_the_user_has_set_stays(cluster):
     assert cluster.out("srun", "-n1", "--launcher=none", PYTHON, "-c", code).split() == ["-", "-", "-"]
     # A step in a step is another one.
     inner = f"srun --overlap -n2 {PYTHON} -c \"{code}\""
-    text = cluster.out("srun", "-n2", "bash", "-c", f"[ $RANK = 1 ] || {inner}")
-    assert sorted(line.split()[2] for line in text.splitlines()) == ["0", "1"]
+    run = cluster.run("srun", "-n2", "bash", "-c", f"[ $RANK = 1 ] || {inner}")
+    assert sorted(line.split()[2] for line in run.stdout.splitlines()) == ["0", "1"]
+    assert "ntasks-per-node" not in run.stderr, run.stderr
 
 
 @pytest.mark.parametrize("launcher, expected", [
