@@ -189,6 +189,37 @@ def test_exit_codes_and_signals_pass_through_mpirun(cluster, flavour):
     assert "code 3" in text, text
 
 
+RELAYS = """\
+ClusterName=relays
+SlurmctldHost=localhost
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+TreeWidth=2
+NodeName=node[1-7] CPUs=4 RealMemory=4000
+PartitionName=all Nodes=ALL Default=YES
+"""
+
+
+@pytest.fixture(scope="module")
+def relays(tmp_path_factory, cluster):
+    folder = tmp_path_factory.mktemp("conf")
+    (folder / "slurm.conf").write_text(RELAYS)
+    with Cluster(emulate=folder) as c:
+        for flavour in FLAVOURS:
+            shutil.copy(cluster.work / f"ring.{flavour}", c.work)
+        yield c
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_exchanges_pass_relays(relays, flavour):
+    run = relays.run("srun", "-v", "-N7", "--ntasks-per-node=2", f"./ring.{flavour}")
+    assert "7 nodes by 2 connections, the farthest 3 away" in run.stderr
+    assert {rank: node for rank, (node, _, _) in ranks(run.stdout).items()} == {
+        rank: f"node{rank // 2 + 1}" for rank in range(14)}
+    aborted = relays.run("srun", "-N7", "--ntasks-per-node=2", f"./ring.{flavour}", "abort", rc=None)
+    assert aborted.returncode == 7 and "task 13 on node7 aborted the step with code 7" in aborted.stderr, aborted.stderr
+
+
 def test_a_port_and_names_of_the_step(cluster):
     code = "import os; print(os.environ['MASTER_ADDR'], os.environ['MASTER_PORT'], os.environ['SLURM_STEP_RESV_PORTS'])"
     lines = [cluster.out("srun", "-N2", PYTHON, "-c", code).split() for _ in range(2)]
