@@ -1,7 +1,7 @@
 // How the tasks of a step on this node find the others (PMI-1, PMI-2, PMIx): each task has a
 // connection for PMI, and an address that PMIx clients dial. Until one of them is used nothing
 // happens but that: who they are is asked for, and the PMIx helper started, when the first task
-// speaks.
+// speaks; or before the tasks, where they are sure to ask for PMIx.
 #pragma once
 
 #include <functional>
