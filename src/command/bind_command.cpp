@@ -11,6 +11,7 @@
 
 #include "base/fd.h"
 #include "command/messages.h"
+#include "command/submit_asked.h"
 #include "device/machine.h"
 #include "place/local_ranks.h"
 #include "request/request.h"
@@ -92,14 +93,6 @@ Result<BindOptions> read_bind_options(std::span<const std::string> words) {
   out.argv.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
   if (out.argv.empty() && !out.help) return fail(Code::option_syntax, "no program is given");
   return out;
-}
-
-std::optional<std::uint32_t> number_in(const request::Environment& environment, const char* name) {
-  const auto at = environment.find(name);
-  if (at == environment.end()) return std::nullopt;
-  const auto number = text::parse_number(at->second, UINT32_MAX);
-  if (!number) return std::nullopt;
-  return static_cast<std::uint32_t>(*number);
 }
 
 Result<place::LocalRank> rank_of(const request::Environment& environment) {

@@ -124,7 +124,7 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
   for (const char* version : {"41", "4", "3", "21", "2"}) {
     environment.insert_or_assign(fmt::format("PMIX_SERVER_URI{}", version), where);
   }
-  environment.insert_or_assign("PMIX_NAMESPACE", fmt::format("slurm.pmix.{}", step_text(spec_)));
+  environment.insert_or_assign("PMIX_NAMESPACE", name_space());
   environment.insert_or_assign("PMIX_RANK", std::to_string(rank));
   environment.insert_or_assign("PMIX_SECURITY_MODE", "native");
   environment.insert_or_assign("PMIX_BFROP_BUFFER_TYPE", "PMIX_BFROP_BUFFER_NON_DESC");
@@ -135,6 +135,10 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
   if (ready_first_) environment.insert_or_assign("PMIX_DSTORE_21_BASE_PATH", directory + "/ds21");
   environment.insert_or_assign("PMIX_SERVER_TMPDIR", directory);
   environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", directory);
+}
+
+std::string KeyExchange::name_space() const {
+  return "slurm.pmix." + step_text(spec_);
 }
 
 void KeyExchange::add_polled(const Add& add, bool full) {

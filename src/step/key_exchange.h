@@ -65,6 +65,10 @@ class KeyExchange {
   void take_layout(wire::StepLayout layout);
   void start_server();
   void start_helper();
+  [[nodiscard]] wire::ServePmix order_of_helper() const;
+  /// Tasks are told, and go on without it: who dials is refused at once.
+  void no_helper(const std::string& what, int why);
+  [[nodiscard]] std::string name_space() const;
   /// Where the helper keeps what tasks read.
   [[nodiscard]] std::string helper_directory() const;
   void read_task(std::uint32_t rank);

@@ -22,25 +22,38 @@ std::string KeyExchange::helper_directory() const {
   return directory_of(order_.step_directory()) + "/pmix";
 }
 
+void KeyExchange::no_helper(const std::string& what, int why) {
+  served_ = true;
+  door_.reset();
+  outside_.say(fmt::format("PMIx: {}: {}", what, std::strerror(why)));
+}
+
+wire::ServePmix KeyExchange::order_of_helper() const {
+  wire::ServePmix order;
+  order.set_name_space(name_space());
+  order.set_node(spec_.node());
+  order.set_node_id(spec_.node_id());
+  order.set_uid(spec_.uid());
+  order.set_gid(spec_.gid());
+  *order.mutable_layout() = *layout_;
+  if (ready_first_) order.set_directory(helper_directory());
+  order.set_job_id(std::to_string(spec_.job_id()));
+  return order;
+}
+
 void KeyExchange::start_helper() {
   if (helper_ || !door_) return;
-  const std::string directory = helper_directory();
   if (ready_first_) {
+    const std::string directory = helper_directory();
     ::mkdir(directory_of(order_.step_directory()).c_str(), 0711);
     if (::mkdir(directory.c_str(), 0700) != 0 ||
         (::geteuid() == 0 && ::chown(directory.c_str(), spec_.uid(), spec_.gid()) != 0)) {
-      served_ = true;
-      const int why = errno;
-      door_.reset();
-      errno = why;
-      return outside_.say(fmt::format("PMIx: {}: {}", directory, std::strerror(errno)));
+      return no_helper(directory, errno);
     }
   }
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    served_ = true;
-    door_.reset();  // who dials is refused at once
-    return outside_.say(fmt::format("PMIx: {}", std::strerror(errno)));
+    return no_helper("socketpair", errno);
   }
   helper_.emplace(Fd(ends[0]));
   const Fd theirs(ends[1]);
@@ -69,19 +82,9 @@ void KeyExchange::start_helper() {
     ::execve(program.c_str(), argv, block.get());
     ::_exit(127);
   });
-  const Fd handed_over = std::move(door_);  // where it failed, who dials is refused at once
-  if (pid < 0) served_ = true;
-  if (pid < 0) return outside_.say(fmt::format("PMIx: fork: {}", std::strerror(errno)));
-  wire::ServePmix order;
-  order.set_name_space(fmt::format("slurm.pmix.{}.{}", spec_.job_id(), spec_.step_id()));
-  order.set_node(spec_.node());
-  order.set_node_id(spec_.node_id());
-  order.set_uid(spec_.uid());
-  order.set_gid(spec_.gid());
-  *order.mutable_layout() = *layout_;
-  if (ready_first_) order.set_directory(directory);
-  order.set_job_id(std::to_string(spec_.job_id()));
-  helper_->send(order);
+  if (pid < 0) return no_helper("fork", errno);
+  door_.reset();  // it is the helper's now
+  helper_->send(order_of_helper());
   helper_->flush();
 }
 

@@ -35,7 +35,8 @@ constexpr std::chrono::seconds kLeavePatience{300};
 
 class Relay {
  public:
-  Relay(const wire::Relay& plan, Peer client) : up_(std::move(client)) {
+  Relay(const wire::Relay& plan, Peer client)
+      : up_(std::move(client)), exchanges_(static_cast<std::size_t>(plan.nodes_size()), false) {
     for (const wire::RelayNode& node : plan.nodes()) {
       nodes_.push_back(
           {.name = node.ticket().node(), .ranks = {node.ranks().begin(), node.ranks().end()}});
@@ -47,7 +48,6 @@ class Relay {
                            .left = branch.nodes.count});
     }
     left_ = nodes_.size();
-    exchanges_.emplace(nodes_.size(), false);
   }
 
   void run() {
@@ -277,7 +277,7 @@ class Relay {
         return;
       case wire::Kind::Exchange:
         if (auto part = wire::decode<wire::Exchange>(frame.payload)) {
-          const auto whole = exchanges_->add(std::move(*part));
+          const auto whole = exchanges_.add(std::move(*part));
           if (!whole) return lost(branch, whole.error());
           if (*whole) up_.send(**whole);
         }
@@ -349,7 +349,7 @@ class Relay {
   std::size_t left_ = 0;
   bool giving_up_ = false;
   bool layout_asked_ = false;
-  std::optional<launch::Exchanges> exchanges_;
+  launch::Exchanges exchanges_;
   std::optional<Clock::time_point> redial_at_;
   std::optional<Clock::time_point> patience_until_;
   std::optional<Clock::time_point> leave_at_;

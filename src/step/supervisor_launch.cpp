@@ -116,11 +116,11 @@ Result<void> Supervisor::prepare() {
       spec_.tasks_size() > 0 ? argv_of(spec_.tasks(0)) : std::vector<std::string>();
   std::string file;
   if (!words.empty()) {
-    Environment environment;
+    Environment path;
     for (const wire::Variable& v : order_.program().environment()) {
-      environment.insert_or_assign(v.name(), v.value());
+      if (v.name() == "PATH") path.insert_or_assign(v.name(), v.value());
     }
-    file = find_program(words.front(), directory_, environment);
+    file = find_program(words.front(), directory_, path);
   }
   return keys_.prepare(file);
 }
