@@ -18,10 +18,6 @@
 namespace berth::controller {
 namespace {
 
-/// A piece of a scheduling pass between two turns: about a millisecond, as long as it takes to
-/// store what a turn has changed.
-constexpr std::size_t kScheduleSlice = 10000;
-
 /// The file named by -f takes the place of slurm.conf whatever it is called.
 class ConfSource : public conf::DirectorySource {
  public:
@@ -123,7 +119,7 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   const std::string told = told_conf(setup.conf_path);
   setup.policy = settings::policy_of(setup.config, told, emulated, members_of);
   setup.schedule = settings::schedule_of(setup.keys());
-  setup.schedule.slice = kScheduleSlice;
+  setup.schedule.slice = schedule::kServingSlice;
   setup.node_config = node_config_of(setup.config, setup.cluster, told);
   setup.private_jobs =
       holds(setup.keys().private_data, "jobs") || holds(setup.keys().private_data, "all");

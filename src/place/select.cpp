@@ -9,6 +9,7 @@
 #include "place/network.h"
 #include "place/runs.h"
 #include "place/sets.h"
+#include "place/state_slots.h"
 
 namespace berth::place {
 namespace {
@@ -19,12 +20,15 @@ using cluster::NodeIndex;
 class OfferBook {
  public:
   OfferBook(const SelectInput& in, Pass pass)
-      : in_(in), pass_(pass), exam_(in.ask, in.pool_shares) {}
+      : in_(in),
+        pass_(pass),
+        exam_(in.ask, in.pool_shares),
+        slots_(in.usage.state_count(), in.candidates.size()) {}
 
   /// The offer of a node for the present gathering; valid until start() is called again.
   const Offer& of(NodeIndex node) {
-    std::int32_t& slot = slots_[in_.usage.state_of(node)];
-    if (slot == kUnseen) {
+    std::int32_t& slot = slots_.of(in_.usage.state_of(node));
+    if (slot == StateSlots::kUnseen) {
       const std::uint32_t hardware = in_.usage.class_of(node);
       const cluster::Node& example = in_.usage.example(hardware);
       const cluster::NodeUsage& usage = in_.usage.at(node);
@@ -45,20 +49,19 @@ class OfferBook {
   void start(Gathered gathered) {
     gathered_ = std::move(gathered);
     offers_.clear();
-    slots_.assign(in_.usage.state_count(), kUnseen);
+    slots_.clear();
     none_.cause = Cause::cpus;
     none_.devices.assign(in_.ask.devices.size());
   }
 
  private:
-  static constexpr std::int32_t kUnseen = -1;
   static constexpr std::int32_t kHopeless = -2;
 
   const SelectInput& in_;
   Pass pass_;
   Examination exam_;
   Gathered gathered_;
-  std::vector<std::int32_t> slots_;  // by node state: position in offers_, or one of the two above
+  StateSlots slots_;  // position in offers_, or kHopeless
   std::deque<Offer> offers_;
   Offer none_;  // stands for every node that cannot be used
 };
@@ -66,13 +69,13 @@ class OfferBook {
 /// Ranks by node state, as OfferBook has offers.
 class RankBook {
  public:
-  explicit RankBook(const cluster::UsageView& usage)
-      : usage_(usage), slots_(usage.state_count(), -1) {}
+  explicit RankBook(const SelectInput& in)
+      : usage_(in.usage), slots_(in.usage.state_count(), in.candidates.size()) {}
 
   template <class Find>
   Ranking::Rank of(NodeIndex node, Find find) {
-    std::int32_t& slot = slots_[usage_.state_of(node)];
-    if (slot < 0) {
+    std::int32_t& slot = slots_.of(usage_.state_of(node));
+    if (slot == StateSlots::kUnseen) {
       slot = static_cast<std::int32_t>(ranks_.size());
       ranks_.push_back(find());
     }
@@ -81,7 +84,7 @@ class RankBook {
 
  private:
   const cluster::UsageView& usage_;
-  std::vector<std::int32_t> slots_;
+  StateSlots slots_;
   std::vector<Ranking::Rank> ranks_;
 };
 
@@ -366,7 +369,7 @@ class Gathering {
       NodeIndex node;
     };
     std::vector<Entry> order;
-    RankBook ranks(in_.usage);
+    RankBook ranks(in_);
     for (NodeIndex node : candidates_) {
       if (std::ranges::binary_search(in_.required, node)) continue;
       const Offer& offer = book_.of(node);
@@ -481,7 +484,7 @@ std::optional<std::vector<Taken>> select_single(const SelectInput& in, Pass pass
   book.start({std::vector<std::uint64_t>(in.ask.devices.size(), 0), 1});
   const Gathering nothing_yet(in, order, pass, ranking);
   std::optional<RankBook> ranks;
-  if (ranking != nullptr) ranks.emplace(in.usage);
+  if (ranking != nullptr) ranks.emplace(in);
   std::optional<NodeIndex> best;
   Ranking::Rank best_rank;
   for (NodeIndex node : order) {

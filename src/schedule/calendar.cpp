@@ -51,11 +51,20 @@ void Calendar::begin(Time now) {
   for (const NodeIndex node : with_timeline_) timelines_[node].forget();
   with_timeline_.clear();
   seen_inside_.clear();
+  new_round();
   go_on();
 }
 
+void Calendar::new_round() {
+  ++round_;
+  regained_.clear();
+}
+
 void Calendar::go_on() {
-  if (reserved_.follow(*state_)) seen_inside_.clear();
+  if (reserved_.follow(*state_)) {
+    seen_inside_.clear();
+    new_round();
+  }
   for (const NodeIndex node : with_running_) running_[node].reset();
   with_running_.clear();
 }
@@ -89,6 +98,7 @@ void Calendar::remove(JobId job) {
       std::erase_if(by_node_[share.node],
                     [&](const Entry& entry) { return entry.planned == &at->second; });
       replanned(at->second, share, -1);
+      regained_.push_back(share.node);
     }
   }
   plans_.erase(first, last);
@@ -154,7 +164,10 @@ const std::vector<Use>& Calendar::running_on(NodeIndex index) const {
 }
 
 std::vector<Use> Calendar::uses(NodeIndex index) const {
-  std::vector<Use> out = running_on(index);
+  const std::vector<Use>& running = running_on(index);
+  std::vector<Use> out;
+  out.reserve(running.size() + by_node_[index].size());
+  out.assign(running.begin(), running.end());
   for (const Entry& entry : by_node_[index]) out.push_back(entry.use());
   return out;
 }

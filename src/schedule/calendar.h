@@ -54,6 +54,11 @@ class Calendar {
   void begin(Time now);
   /// Jobs may have ended since: what points to them is found anew.
   void go_on();
+  /// Another with every begin(), and when reservations or openings have changed: what was worked
+  /// out from them and from timelines does not hold any more.
+  [[nodiscard]] std::uint64_t round() const { return round_ + horizon_.version(); }
+  /// Nodes that have lost a plan in this round, one after the other.
+  [[nodiscard]] const std::vector<NodeIndex>& regained() const { return regained_; }
   /// A job has started there.
   void started(const cluster::Allocation& allocation);
 
@@ -78,8 +83,9 @@ class Calendar {
   /// False when they bar it altogether.
   [[nodiscard]] bool allows(NodeIndex node) const { return Reserved::allows(node, inside_); }
 
-  [[nodiscard]] bool has_plans_on(NodeIndex node) const {
-    return !by_node_[node].empty() || reserved_on(node);
+  /// False also when the node is down.
+  [[nodiscard]] bool offers(NodeIndex node) const {
+    return state_->cluster().nodes[node].usable && allows(node);
   }
   /// Something is planned on the node in that time.
   [[nodiscard]] bool planned_on(NodeIndex node, const Span& span) const;
@@ -94,7 +100,11 @@ class Calendar {
   void usage_over(NodeIndex node, const Span& span, const Gone* gone,
                   cluster::NodeUsage& out) const;
   /// When more becomes free, wherever it be; planned jobs not counted.
-  const std::vector<Opening>& openings() { return horizon_.follow(*state_, now_); }
+  const std::vector<Opening>& openings() {
+    return horizon_.follow(*state_, [this](NodeIndex node) -> const std::vector<Timeline::Use>& {
+      return running_on(node);
+    });
+  }
   /// What is free of a node in numbers, for all time to come.
   const Timeline& timeline(NodeIndex node);
   /// When something planned on the node begins, from `from` on; 0 = never.
@@ -120,10 +130,13 @@ class Calendar {
   }
   /// A plan there has come, or with -1 has gone.
   void replanned(const Planned& planned, const cluster::NodeShare& share, std::int32_t times);
+  void new_round();
   [[nodiscard]] Timeline exact_timeline(NodeIndex node) const;
 
   const job::State* state_;
   Time now_ = 0;
+  std::uint64_t round_ = 0;
+  std::vector<NodeIndex> regained_;
   Horizon horizon_;
   Reserved reserved_;
   const Reservation* inside_ = nullptr;

@@ -30,22 +30,37 @@ const std::vector<Opening>& Earliest::openings() {
 void Earliest::started(const cluster::Allocation& allocation) {
   constexpr std::size_t kMostChanged = 1000;
   if (openings_ == nullptr) return;
-  is_changed_.resize(state_->cluster().nodes.size());
-  for (const cluster::NodeShare& share : allocation.nodes) {
-    changed_.push_back(share.node);
-    is_changed_[share.node] = true;
-  }
+  for (const cluster::NodeShare& share : allocation.nodes) changed_.push_back(share.node);
   if (changed_.size() < kMostChanged) return;
   openings_ = nullptr;
   changed_.clear();
-  is_changed_.clear();
+  soonest_.clear();
 }
 
-Time Earliest::ready_from(NodeIndex node, const Amount& least, Time from, Time seconds, Time far) {
-  // Where nothing is planned, what has opened stays open.
-  const bool as_known = is_changed_.empty() || !is_changed_[node];
-  if (as_known && !calendar_->has_plans_on(node)) return from;
-  return calendar_->timeline(node).earliest(least, from, seconds, far);
+Soonest& Earliest::soonest(const NeedKind& kind) {
+  const std::vector<Opening>& all = openings();
+  if (round_ != calendar_->round()) soonest_.clear();
+  round_ = calendar_->round();
+  const std::vector<NodeIndex>& regained = calendar_->regained();
+  const auto known = soonest_.find(kind);
+  if (known != soonest_.end()) {
+    Row& row = known->second;
+    for (; row.regained < regained.size(); ++row.regained) {
+      row.nodes.again(regained[row.regained], now_ + 1);
+    }
+    return row.nodes;
+  }
+  const std::size_t nodes = state_->cluster().nodes.size();
+  Row row{Soonest(kind, all, nodes), regained.size()};
+  const cluster::Room room = kind.room();
+  const cluster::RoomTree& rooms = state_->usage().rooms();
+  for (std::size_t at = rooms.next(0, room); at != cluster::RoomTree::npos;
+       at = rooms.next(at + 1, room)) {
+    row.nodes.again(static_cast<NodeIndex>(at), now_ + 1);
+  }
+  // The openings do not know of these jobs' ends.
+  for (const NodeIndex node : changed_) row.nodes.again(node, now_ + 1);
+  return soonest_.emplace(kind, std::move(row)).first->second.nodes;
 }
 
 bool Earliest::room_now(const Prepared& job, Work& work) const {
@@ -143,45 +158,39 @@ std::optional<JobPlan> Earliest::place_at(const Prepared& job, const Span& span,
 
 std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds, Time not_before,
                                                Work& work, bool few_switches) {
-  const std::vector<Opening>& all = openings();
   const cluster::Room& floor = job.floor();
   const Amount least = at_least(floor);
   const std::size_t placed_before = work.placed;
   const std::size_t looked_before = work.looked_at;
   const Time first = std::max(not_before, now_ + 1);
-  const bool only_required = !job.required().empty() && job.required().size() >= job.min_nodes();
   Candidates waiting(job.min_nodes());
-  seen_.assign(state_->cluster().nodes.size(), false);
   const auto wait_from = [&](NodeIndex node, Time from) {
     ++work.looked_at;
-    const Time at = ready_from(node, least, from, seconds, waiting.bound());
+    const Time at = calendar_->timeline(node).earliest(least, from, seconds, waiting.bound());
     if (at > 0 && (waiting.is_far(at) || job.may_use(node))) waiting.add(at, node);
   };
-  const auto meet = [&](NodeIndex node, Time from) {
-    if (seen_[node]) return;
-    seen_[node] = true;
-    if (only_required && !std::ranges::binary_search(job.required(), node)) return;
-    if (!calendar_->allows(node)) return;
-    wait_from(node, from);
-  };
   const auto usable = [&](NodeIndex node) { return job.may_use(node); };
-  const cluster::RoomTree& rooms = state_->usage().rooms();
-  for (std::size_t at = rooms.next(0, floor); at != cluster::RoomTree::npos;
-       at = rooms.next(at + 1, floor)) {
-    meet(static_cast<NodeIndex>(at), first);
+  // Where all its nodes are named there is nothing to look for.
+  const bool only_required = !job.required().empty() && job.required().size() >= job.min_nodes();
+  Soonest* others = nullptr;
+  if (only_required) {
+    for (const NodeIndex node : job.required()) {
+      if (calendar_->offers(node)) wait_from(node, first);
+    }
+  } else {
+    others = &soonest(kind_of(floor, seconds, calendar_->inside()));
   }
-  for (const NodeIndex node : changed_) meet(node, first);
-  std::size_t opening = 0;
+  const Soonest::Search search(others);
   std::vector<NodeIndex> ready;
   while (work.placed - placed_before < kMostPlacements &&
          work.looked_at - looked_before < kMostLooks) {
     waiting.settle(usable);
-    // Openings up to the moment at which the next node is ready.
-    while (opening < all.size() &&
-           (waiting.none_near() || all[opening].at <= std::max(waiting.next(), first))) {
-      ++work.looked_at;
-      const Opening& one = all[opening++];
-      if (one.room.holds(floor)) meet(one.node, std::max(one.at, first));
+    // All that may be ready by the moment at which the next node is.
+    while (others != nullptr) {
+      const Time at = others->next(*calendar_);
+      if (at == Soonest::kNever) break;
+      if (!waiting.none_near() && at > std::max(waiting.next(), first)) break;
+      wait_from(others->take(), std::max(at, first));
     }
     if (waiting.none_near()) return std::nullopt;
     const Time moment = waiting.next();
@@ -193,7 +202,8 @@ std::optional<Earliest::Found> Earliest::later(const Prepared& job, Time seconds
     // Who was ready may be so no longer: something is planned there.
     std::erase_if(ready, [&](NodeIndex node) {
       ++work.looked_at;
-      if (ready_from(node, least, moment, seconds, moment) == moment) return false;
+      if (calendar_->timeline(node).earliest(least, moment, seconds, moment) == moment)
+        return false;
       wait_from(node, moment);
       return true;
     });

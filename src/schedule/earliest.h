@@ -2,12 +2,14 @@
 // that is planned for another.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "place/prepared.h"
 #include "schedule/calendar.h"
+#include "schedule/soonest.h"
 
 namespace berth::schedule {
 
@@ -57,21 +59,23 @@ class Earliest {
   std::optional<place::JobPlan> place_at(const place::Prepared& job, const Span& span,
                                          std::span<const NodeIndex> nodes, Work& work,
                                          bool few_switches);
-  /// The first moment from `from` on at which the node could do, in numbers; one that is too early
-  /// may be said for one after `far`. What runs there and must be over is over by `from`, as far as
-  /// the openings know.
-  Time ready_from(NodeIndex node, const Amount& least, Time from, Time seconds, Time far);
   const std::vector<Opening>& openings();
+  /// All nodes, in the order in which such a need can be met.
+  Soonest& soonest(const NeedKind& kind);
 
   const job::State* state_;
   Calendar* calendar_;
   Time now_;
   cluster::Overlay overlay_;
   cluster::NodeUsage usage_;                        // room to work in, as the next one
-  std::vector<bool> seen_;                          // nodes that later() has met
   const std::vector<Opening>* openings_ = nullptr;  // unset: to be brought up to date
   std::vector<NodeIndex> changed_;  // nodes where a job has started since that was done
-  std::vector<bool> is_changed_;    // the same by node
+  struct Row {
+    Soonest nodes;
+    std::size_t regained = 0;  // so many of the calendar's are known
+  };
+  std::map<NeedKind, Row> soonest_;
+  std::uint64_t round_ = 0;  // of the calendar, in which they were made
   bool plans_in_the_way_ = false;
   std::vector<NodeIndex> kept_out_;
 };

@@ -27,11 +27,11 @@ std::optional<std::vector<NodeIndex>> Horizon::changed(const job::State& state) 
   return out;
 }
 
-void Horizon::look_at(const job::State& state, NodeIndex node, Time now,
+void Horizon::look_at(const job::State& state, NodeIndex node, const Running& running,
                       std::vector<Opening>& out) {
   const cluster::Node& what = state.cluster().nodes[node];
   if (!what.usable) return;
-  std::vector<Timeline::Use> uses = running_uses(state, node, now);
+  std::vector<Timeline::Use> uses = running(node);
   if (uses.empty()) return;
   std::ranges::stable_sort(uses, {}, [](const Timeline::Use& use) { return use.span.until; });
   Balance balance(what, state.usage().at(node));
@@ -44,10 +44,11 @@ void Horizon::look_at(const job::State& state, NodeIndex node, Time now,
   if (drifts) drifting_.push_back(node);
 }
 
-const std::vector<Opening>& Horizon::follow(const job::State& state, Time now) {
+const std::vector<Opening>& Horizon::follow(const job::State& state, const Running& running) {
   const std::size_t nodes = state.cluster().nodes.size();
   std::optional<std::vector<NodeIndex>> news = changed(state);
   if (news && news->empty()) return all_;
+  ++version_;
   if (!news) {
     all_.clear();
     news.emplace(nodes);
@@ -57,7 +58,7 @@ const std::vector<Opening>& Horizon::follow(const job::State& state, Time now) {
   for (const NodeIndex node : *news) again[node] = true;
   drifting_.clear();
   std::vector<Opening> fresh;
-  for (const NodeIndex node : *news) look_at(state, node, now, fresh);
+  for (const NodeIndex node : *news) look_at(state, node, running, fresh);
   std::ranges::stable_sort(fresh, before);
   std::erase_if(all_, [&](const Opening& one) { return again[one.node]; });
   spare_.clear();

@@ -3,6 +3,7 @@
 // has changed are looked at again.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -22,14 +23,21 @@ struct Opening {
 
 class Horizon {
  public:
+  /// Who runs on a node now, as running_uses() says.
+  using Running = std::function<const std::vector<Timeline::Use>&(NodeIndex)>;
+
   /// As things stand: by time, then by node. Nodes that are not usable are left out.
-  const std::vector<Opening>& follow(const job::State& state, Time now);
+  const std::vector<Opening>& follow(const job::State& state, const Running& running);
+  /// Another one whenever they have changed.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:
   /// Nodes that may look different from how they did; nullopt: any of them may.
   std::optional<std::vector<NodeIndex>> changed(const job::State& state);
-  void look_at(const job::State& state, NodeIndex node, Time now, std::vector<Opening>& out);
+  void look_at(const job::State& state, NodeIndex node, const Running& running,
+               std::vector<Opening>& out);
 
+  std::uint64_t version_ = 0;
   cluster::ChangeReader usage_;
   cluster::ChangeReader ends_;
   std::vector<Opening> all_;

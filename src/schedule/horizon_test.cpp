@@ -21,10 +21,10 @@ struct Kept {
         second(c.started("-w gpu1 -n2 --mem=1G -t 20")) {}
   /// The list changes, and is what it would be if it were made anew.
   void expect_change(const std::function<void()>& what) {
-    const std::vector<Opening> before = kept.follow(c.state, c.now);
+    const std::vector<Opening> before = testing::follow(kept, c.state, c.now);
     what();
     testing::expect_up_to_date(kept, c.state, c.now);
-    EXPECT_NE(kept.follow(c.state, c.now), before);
+    EXPECT_NE(testing::follow(kept, c.state, c.now), before);
   }
   Controller c;
   Horizon kept;
@@ -34,7 +34,7 @@ struct Kept {
 
 TEST(Horizon, ListsEndsInTheOrderOfTime) {
   Kept k;
-  const std::vector<Opening>& all = k.kept.follow(k.c.state, k.c.now);
+  const std::vector<Opening>& all = testing::follow(k.kept, k.c.state, k.c.now);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].at, kStart + 600);
   EXPECT_EQ(all[1].at, kStart + 1200);
@@ -56,19 +56,19 @@ TEST(Horizon, AnotherTimeLimit) {
     change.time_limit_minutes = 30;
     ASSERT_TRUE(k.c.state.change(k.first, change, kRoot, k.c.now));
   });
-  EXPECT_EQ(k.kept.follow(k.c.state, k.c.now).back().at, kStart + 1800);
+  EXPECT_EQ(testing::follow(k.kept, k.c.state, k.c.now).back().at, kStart + 1800);
 }
 
 TEST(Horizon, OneThatStandsStillEndsLaterEverySecond) {
   Kept k;
-  (void)k.kept.follow(k.c.state, k.c.now);
+  (void)testing::follow(k.kept, k.c.state, k.c.now);
   ASSERT_TRUE(k.c.state.suspend(k.second, kRoot, k.c.now));
   for (int i = 0; i < 3; ++i) {
     k.expect_change([&] { k.c.now += 7; });
   }
   ASSERT_TRUE(k.c.state.resume(k.second, kRoot, k.c.now));
   testing::expect_up_to_date(k.kept, k.c.state, k.c.now);
-  EXPECT_EQ(k.kept.follow(k.c.state, k.c.now).back().at, kStart + 1200 + 21);
+  EXPECT_EQ(testing::follow(k.kept, k.c.state, k.c.now).back().at, kStart + 1200 + 21);
 }
 
 TEST(Horizon, ANodeThatIsNotUsableIsLeftOut) {
@@ -81,7 +81,7 @@ TEST(Horizon, ANodeThatIsNotUsableIsLeftOut) {
     const auto name = k.c.at(k.first).nodes.front();
     ASSERT_TRUE(k.c.state.change_node(name, drain, k.c.now));
   });
-  EXPECT_TRUE(k.kept.follow(k.c.state, k.c.now).empty());
+  EXPECT_TRUE(testing::follow(k.kept, k.c.state, k.c.now).empty());
 }
 
 }  // namespace

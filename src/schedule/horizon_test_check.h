@@ -22,8 +22,17 @@ inline std::vector<Opening> as_seen(const std::vector<Opening>& openings, Time n
   return last;
 }
 
+inline const std::vector<Opening>& follow(Horizon& kept, const job::State& state, Time now) {
+  std::vector<Timeline::Use> uses;
+  return kept.follow(state, [&](NodeIndex node) -> const std::vector<Timeline::Use>& {
+    uses = running_uses(state, node, now);
+    return uses;
+  });
+}
+
 inline void expect_up_to_date(Horizon& kept, const job::State& state, Time now) {
-  EXPECT_EQ(as_seen(kept.follow(state, now), now), as_seen(Horizon().follow(state, now), now))
+  Horizon anew;
+  EXPECT_EQ(as_seen(follow(kept, state, now), now), as_seen(follow(anew, state, now), now))
       << "at " << now;
 }
 

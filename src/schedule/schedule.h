@@ -43,9 +43,13 @@ struct Options {
   /// A queue up to this length is looked at job by job: each has its own reason. In a longer one
   /// the first of equal jobs stands for those behind it.
   std::size_t each_one = 1000;
-  /// Work after which run() comes back before it is done; 0 = it finishes. Below 100 ns a unit.
+  /// Work after which run() comes back before it is done; 0 = it finishes. A fraction of a
+  /// microsecond a unit.
   std::size_t slice = 0;
 };
+
+/// A piece of a pass between two turns of a controller: a few milliseconds at most.
+inline constexpr std::size_t kServingSlice = 10000;
 
 struct Why;       // why.h
 struct Foreseen;  // why.h

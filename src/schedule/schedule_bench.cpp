@@ -224,7 +224,7 @@ int bench(std::uint32_t nodes, std::uint32_t jobs, std::uint32_t shapes, std::si
 }  // namespace berth::schedule
 
 int main(int argc, char** argv) {
-  std::uint32_t values[6] = {1000, 10000, 1000, 500, 50000, 5};
+  std::uint32_t values[6] = {1000, 10000, 1000, 500, berth::schedule::kServingSlice, 5};
   const char* names[6] = {"--nodes", "--jobs", "--shapes", "--planned", "--slice", "--repeat"};
   fmt::print(
       "nodes,jobs,shapes,planned,running,fill_ms,cold_ms,warm_ms,end_ms,arrival_us,examined,placed,"
