@@ -178,7 +178,9 @@ void keep_own_gpus(const place::LocalShare& local, const Bits& own) {
 }
 
 void bind_to(const Bits& cpus) {
-  const Bits numbers = device::this_machine().os_cpus(cpus);
+  device::Search search;
+  search.detect = device::Detect::off;  // only CPUs are of interest
+  const Bits numbers = device::this_machine(search).os_cpus(cpus);
   if (numbers.empty()) return;
   const std::size_t size = CPU_ALLOC_SIZE(numbers.last() + 1);
   cpu_set_t* mask = CPU_ALLOC(numbers.last() + 1);

@@ -110,6 +110,15 @@ CpuMap shape_of(std::vector<Thread> threads) {
   return map;
 }
 
+Bits sockets_of(const Bits& os_cpus, const CpuMap& cpus) {
+  Bits sockets;
+  const std::size_t in_socket = std::size_t{cpus.cores_per_socket} * cpus.threads_per_core;
+  for (std::size_t id = 0; id < cpus.os_numbers.size(); ++id) {
+    if (os_cpus.test(cpus.os_numbers[id])) sockets.set(id / in_socket);
+  }
+  return sockets;
+}
+
 CpuMap find_cpus() {
   std::vector<Thread> threads = threads_found();
   if (!threads.empty()) return shape_of(std::move(threads));

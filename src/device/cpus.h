@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/bits.h"
+
 namespace berth::device {
 
 struct CpuMap {
@@ -23,6 +25,8 @@ struct Thread {
 };
 
 CpuMap find_cpus();
+/// The sockets that CPUs of these numbers of the kernel belong to.
+Bits sockets_of(const Bits& os_cpus, const CpuMap& cpus);
 /// The regular shape that fits the threads. A machine that is not regular (cores of different
 /// kinds, sockets of different size) becomes one socket of cores with one thread each.
 CpuMap shape_of(std::vector<Thread> threads);

@@ -45,26 +45,22 @@ std::map<std::uint64_t, Known> driver_knows(const Places& places) {
   return known;
 }
 
+}  // namespace
+
 Bits sockets_near(const Places& places, const std::string& bus, const CpuMap& cpus) {
   const std::string list =
       read_text(fmt::format("{}/bus/pci/devices/{}/local_cpulist", places.sys, bus));
   const auto near = text::parse_id_set(text::trim(list));
-  Bits sockets;
-  if (!near) return sockets;
-  const std::size_t in_socket = std::size_t{cpus.cores_per_socket} * cpus.threads_per_core;
-  for (std::size_t id = 0; id < cpus.os_numbers.size(); ++id) {
-    if (near->test(cpus.os_numbers[id])) sockets.set(id / in_socket);
-  }
-  return sockets;
+  return near ? sockets_of(*near, cpus) : Bits();
 }
-
-}  // namespace
 
 std::string type_of_model(std::string_view model) {
   // Words that name the maker, the form or the memory, not the GPU.
-  constexpr std::array<std::string_view, 6> kMaker = {"nvidia", "tesla",    "geforce",
-                                                      "quadro", "graphics", "device"};
-  constexpr std::array<std::string_view, 3> kFamily = {"rtx", "gtx", "titan"};
+  constexpr std::array<std::string_view, 13> kMaker = {
+      "nvidia",   "tesla",  "geforce", "quadro", "graphics", "device", "amd",
+      "instinct", "radeon", "intel",   "center", "data",     "gpu"};
+  constexpr std::array<std::string_view, 7> kFamily = {"rtx", "gtx",  "titan", "pro",
+                                                       "max", "flex", "arc"};
   std::string type;
   for (const std::string_view raw : text::split(model, ' ')) {
     const std::string word = text::to_lower(raw.substr(0, raw.find('-')));
@@ -100,19 +96,22 @@ std::vector<Gpu> find_gpus(const Places& places, const CpuMap& cpus,
     gpus.push_back(std::move(gpu));
   }
   std::ranges::sort(gpus, {}, &Gpu::minor);
-  const auto nameless = std::ranges::count_if(gpus, [](const Gpu& g) { return g.type.empty(); });
-  if (nameless > 0) {
-    // Slurm wants a type for all GPUs of a node or for none.
-    for (Gpu& gpu : gpus) gpu.type.clear();
-    notes.push_back(
-        fmt::format("{} of {} GPUs have no model in {}/driver/nvidia; they have no type", nameless,
-                    gpus.size(), places.proc));
-  }
+  take_types_together(gpus, notes);
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     if (gpus[i].minor == i) continue;
     notes.push_back(fmt::format("{} is GPU number {} for jobs", gpus[i].file, i));
   }
   return gpus;
+}
+
+void take_types_together(std::vector<Gpu>& gpus, std::vector<std::string>& notes) {
+  const auto nameless = std::ranges::count_if(gpus, [](const Gpu& g) { return g.type.empty(); });
+  if (nameless > 0) {
+    // Slurm wants a type for all GPUs of a node or for none.
+    for (Gpu& gpu : gpus) gpu.type.clear();
+    notes.push_back(fmt::format("the driver does not name {} of {} GPUs; none gets a type",
+                                nameless, gpus.size()));
+  }
 }
 
 }  // namespace berth::device

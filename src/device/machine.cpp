@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "device/cpus.h"
-#include "device/gpus.h"
+#include "device/detect.h"
 #include "device/kernel_files.h"
 #include "text/number.h"
 #include "text/words.h"
@@ -76,7 +76,8 @@ Bits Machine::os_cpus(const Bits& ids) const {
   return out;
 }
 
-Machine this_machine(const Places& places) {
+Machine this_machine(const Search& search) {
+  const Places& places = search.places;
   Machine machine;
   machine.host = short_host();
   machine.memory_mb = memory_mb(places);
@@ -89,7 +90,7 @@ Machine this_machine(const Places& places) {
   machine.threads_per_core = cpus.threads_per_core;
   machine.os_numbers = cpus.os_numbers;
   machine.notes = cpus.notes;
-  machine.gpus = find_gpus(places, cpus, machine.notes);
+  detect_gpus(search, cpus, machine);
   return machine;
 }
 
@@ -110,6 +111,7 @@ Machine pretended(const cluster::Node& node) {
       gpu.type = device.type;
       gpu.file = device.file;
       gpu.sockets = device.sockets;
+      gpu.links = device.links;
       machine.gpus.push_back(std::move(gpu));
     }
   }

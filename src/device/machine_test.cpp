@@ -55,6 +55,10 @@ TEST(Gpus, TypeIsOneWord) {
   EXPECT_EQ(type_of_model("NVIDIA GeForce RTX 3090"), "rtx_3090");
   EXPECT_EQ(type_of_model("NVIDIA H100 80GB HBM3"), "h100");
   EXPECT_EQ(type_of_model("Quadro RTX 6000"), "rtx_6000");
+  EXPECT_EQ(type_of_model("NVIDIA H100 NVL"), "h100");
+  EXPECT_EQ(type_of_model("AMD Instinct MI300X OAM"), "mi300x");
+  EXPECT_EQ(type_of_model("AMD Radeon PRO W7900"), "pro_w7900");
+  EXPECT_EQ(type_of_model("Intel Data Center GPU Max 1550"), "max_1550");
   EXPECT_EQ(type_of_model(""), "");
 }
 
