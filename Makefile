@@ -16,14 +16,14 @@ PRESET ?= $(if $(CI),ci,release)
 SOAK_SECONDS ?= 600
 # What `make test` builds with sanitizers: the modules that read what others wrote; `make soak` takes all
 # (the tests of `place` are the heaviest of the library).
-ASAN_MODULES = base text conf request site script lint explain wire pmi
+ASAN_MODULES = base text conf request site script lint explain wire pmi survey
 FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/%/*_fuzz.cpp))))
 ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
 empty :=
 space := $(empty) $(empty)
 # Modules with threads, and the daemons.
 TSAN_TESTS = net_test store_test auth_test controller_test node_test
-PROGRAMS = berth berthctld berthd berth-stepd berth-pmix
+PROGRAMS = berth berthctld berthd berth-stepd berth-pmix berth-nvml berth-fake-nvml
 
 SOURCES = $(wildcard src/*/*.cpp src/*/*.h cmake/*.cpp)
 

@@ -66,10 +66,13 @@ std::vector<std::string> device_lines(const cluster::Node& node) {
     for (const cluster::Device& device : gres.devices) {
       std::string line = "Name=" + gres.name;
       if (!device.type.empty()) line += " Type=" + device.type;
-      line += " File=" + device.file;
+      // Several files are one device: a part of a GPU (MIG).
+      const bool several = device.file.find(',') != std::string::npos;
+      line += (several ? " MultipleFiles=" : " File=") + device.file;
       if (const std::string cores = cores_of(node, device.sockets); !cores.empty()) {
         line += " Cores=" + cores;
       }
+      if (!device.links.empty()) line += fmt::format(" Links={}", fmt::join(device.links, ","));
       out.push_back(std::move(line));
     }
   }
@@ -140,7 +143,9 @@ cluster::Cluster cluster_of(const device::Machine& machine) {
       cluster::Device device;
       device.type = found.type;
       device.file = found.file;
+      for (const std::string& file : found.more_files) device.file += ',' + file;
       device.sockets = found.sockets;
+      device.links = found.links;
       gpus.devices.push_back(std::move(device));
     }
     node.gres.push_back(std::move(gpus));

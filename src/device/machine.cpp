@@ -19,13 +19,6 @@
 namespace berth::device {
 namespace {
 
-std::string short_host() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  const std::string full = name.data();
-  return full.substr(0, full.find('.'));
-}
-
 /// MemTotal, or what the container this runs in may use.
 std::uint64_t memory_mb(const Places& places) {
   std::uint64_t kb = 0;
@@ -68,6 +61,13 @@ void name_system(Machine& machine) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  const std::string full = name.data();
+  return full.substr(0, full.find('.'));
+}
+
 Bits Machine::os_cpus(const Bits& ids) const {
   Bits out;
   for (std::size_t id = 0; id < os_numbers.size(); ++id) {
@@ -79,7 +79,7 @@ Bits Machine::os_cpus(const Bits& ids) const {
 Machine this_machine(const Search& search) {
   const Places& places = search.places;
   Machine machine;
-  machine.host = short_host();
+  machine.host = host_name();
   machine.memory_mb = memory_mb(places);
   machine.tmp_disk_mb = disk_mb(places.tmp);
   machine.boot_time = boot_time(places);
@@ -96,7 +96,7 @@ Machine this_machine(const Search& search) {
 
 Machine pretended(const cluster::Node& node) {
   Machine machine;
-  machine.host = short_host();
+  machine.host = host_name();
   machine.sockets = node.sockets;
   machine.cores_per_socket = node.cores_per_socket;
   machine.threads_per_core = node.threads_per_core;

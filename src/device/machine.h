@@ -88,6 +88,9 @@ struct Search {
   static std::string helper_beside_this_program();
 };
 
+/// The short name of this host.
+std::string host_name();
+
 Machine this_machine(const Search& search = {});
 
 /// The machine of a topology file.

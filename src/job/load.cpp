@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "job/found_gpus.h"
 #include "job/launch.h"
 #include "job/memory.h"
 #include "job/record.h"
@@ -201,7 +202,9 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     m.nodes.back().reservation.clear();
     m.nodes.back().maintenance = false;
     apply_node_changes(node, m.nodes.back());
+    take_found_gpus(node, m.nodes.back().found_gpus);
   }
+  m.newly_found.clear();
   m.planned_nodes.clear();
   for (const std::string& name : dirty) {
     if (const auto index = m.cluster.find_node(name)) m.dirty_nodes.insert(*index);

@@ -54,6 +54,8 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
+  std::set<cluster::NodeIndex> newly_found;        // GPUs told, not yet in `cluster`
+  std::optional<Time> found_due;                   // when they are put there
   /// Power saving; empty where it is not enabled.
   struct Power {
     bool enabled = false;
@@ -134,6 +136,11 @@ struct State::Memory {
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
   void expect(cluster::NodeIndex index, Time since);
   void rebuild_usage();
+  // found_gpus.cpp
+  /// Remembers what the agent found of the node's GPUs. It is planned with a moment later, so that
+  /// many nodes that register together cost one rebuild.
+  void note_gpus(cluster::NodeIndex index, const wire::NodeReport& report, Time now);
+  void found_tick(Time now);
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;
   /// Takes the first of its choices that is free; or gives back what it has.
   void take_licenses(Job& job, Time now);

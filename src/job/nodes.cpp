@@ -34,7 +34,7 @@ std::string shortfall(const cluster::Node& node, const wire::NodeReport& report)
                          gres.total());
     }
   }
-  return {};
+  return report.gres_fault();
 }
 
 void give_reason(NodeState& node, std::string reason, std::uint32_t uid, Time now) {
@@ -197,6 +197,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     node.down = true;
     give_reason(node, "Node unexpectedly rebooted", 0, now);
   }
+  if (!agent.emulated()) m.note_gpus(*index, report, now);
   m.refresh_usable(*index);
   m.touch_node(*index);
   if (node.down) {

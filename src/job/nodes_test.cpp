@@ -27,6 +27,17 @@ TEST(Nodes, LessThanConfiguredIsNotUsed) {
             "gres/gpu count reported lower than configured (1 < 4)");
 }
 
+TEST(Nodes, FaultOfGresConfTakesItOut) {
+  Controller c;
+  wire::NodeReport report;
+  report.set_gres_fault("gres.conf:2: Type=a100, but /dev/nvidia0 is an h100");
+  c.up("gpu1", report);
+  EXPECT_FALSE(c.state.find_node("gpu1")->usable());
+  EXPECT_EQ(c.state.find_node("gpu1")->reason, report.gres_fault());
+  c.up("gpu1");
+  EXPECT_TRUE(c.state.find_node("gpu1")->usable());
+}
+
 TEST(Nodes, SilenceMakesItDownAndItsJobsStartAgainElsewhere) {
   Controller c;
   const JobId batch = c.started("-w gpu1 --mem=1G");

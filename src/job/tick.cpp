@@ -97,6 +97,7 @@ std::optional<Time> State::next_deadline() const {
     next = std::min(next.value_or(m_->power.due.begin()->first), m_->power.due.begin()->first);
   }
   if (m_->priority_due) next = std::min(next.value_or(*m_->priority_due), *m_->priority_due);
+  if (m_->found_due) next = std::min(next.value_or(*m_->found_due), *m_->found_due);
   if (m_->look_at) next = std::min(next.value_or(*m_->look_at), *m_->look_at);
   if (m_->reservation_due) {
     next = std::min(next.value_or(*m_->reservation_due), *m_->reservation_due);
@@ -123,6 +124,7 @@ void State::tick(Time now) {
     m.wake_all();
   }
   m.power_tick(now);
+  if (m.found_due && *m.found_due <= now) m.found_tick(now);
   std::vector<cluster::NodeIndex> silent;
   for (const auto& [index, when] : m.node_timers) {
     if (when <= now) silent.push_back(index);

@@ -332,6 +332,7 @@ struct NodeState {
   bool maintenance = false;  // and for maintenance
   std::string arch, os, host, version;
   wire::NodeAddress address;
+  std::vector<wire::GpuFound> found_gpus;  // what its agent told
   double load = 0;
   std::optional<std::uint64_t> free_memory_mb;
   std::set<JobId> jobs;        // hold something here

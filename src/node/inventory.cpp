@@ -51,14 +51,6 @@ void add_gres(wire::NodeReport& report, const std::string& name, const std::stri
   found.set_count(count);
 }
 
-wire::NodeReport real_report(const device::Machine& machine, std::string name) {
-  wire::NodeReport report = report_of(machine, std::move(name));
-  std::map<std::string, std::uint64_t> gpus;
-  for (const device::Gpu& gpu : machine.gpus) ++gpus[gpu.type];
-  for (const auto& [type, count] : gpus) add_gres(report, "gpu", type, count);
-  return report;
-}
-
 wire::NodeReport pretended_report(const cluster::Node& node, const device::Machine& host) {
   device::Machine machine = device::pretended(node);
   wire::NodeReport report = report_of(machine, node.name);
@@ -101,12 +93,20 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
   if (!config) return pass(std::move(config.error()));
   Inventory inventory;
   inventory.keys = config->slurm.daemon;
-  inventory.machine = device::this_machine();
+  device::Search search;
+  search.detect = device::Detect::off;
   if (!options.emulate) {
-    const std::string name = options.name.empty() ? inventory.machine.host : options.name;
-    inventory.nodes.push_back(real_report(inventory.machine, name));
+    const std::string name = options.name.empty() ? device::host_name() : options.name;
+    auto detect = detect_of(config->gres, name);
+    if (!detect) return pass(std::move(detect.error()));
+    search.detect = *detect;
+    inventory.machine = device::this_machine(search);
+    inventory.gres = resolve_gres(inventory.machine, *config, name);
+    inventory.nodes.push_back(report_of(inventory.machine, name));
+    inventory.gres.tell(inventory.nodes.back());
     return inventory;
   }
+  inventory.machine = device::this_machine(search);
   for (const std::string& text : created) {
     if (auto line = created_line(text); line && options.nodes.empty()) {
       config->slurm.nodes.push_back(std::move(*line));

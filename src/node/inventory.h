@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "conf/config.h"
 #include "device/machine.h"
+#include "node/gres.h"
 #include "node/options.h"
 #include "wire/agent.pb.h"
 
@@ -15,6 +16,7 @@ namespace berth::node {
 struct Inventory {
   std::vector<wire::NodeReport> nodes;  // without steps and jobs
   device::Machine machine;              // this one; the CPU numbers of a real node
+  Gres gres;                            // of a real node, for whoever wants to see it
   conf::DaemonKeys keys;
   /// --emulate: those that are off until somebody switches them on (State=CLOUD).
   std::vector<std::string> off_at_first;

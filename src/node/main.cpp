@@ -7,6 +7,7 @@
 
 #include "base/version.h"
 #include "node/agent.h"
+#include "node/hardware_text.h"
 #include "node/options.h"
 
 namespace {
@@ -32,6 +33,12 @@ int main(int argc, char** argv) {
   }
   if (options->version) {
     fmt::print("{}\n", berth::kBerthVersion);
+    return 0;
+  }
+  if (options->print_hardware || options->print_gres) {
+    auto text = berth::node::hardware_text(*options);
+    if (!text) return complain(text.error());
+    fmt::print("{}", *text);
     return 0;
   }
   if (auto done = berth::node::run_agent(*options); !done) return complain(done.error());

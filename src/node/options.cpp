@@ -26,6 +26,8 @@ struct Flag {
 constexpr std::array kFlags = {
     Flag{"-D", "--foreground", &Options::foreground},
     Flag{"", "--emulate", &Options::emulate},
+    Flag{"-C", "", &Options::print_hardware},
+    Flag{"-G", "", &Options::print_gres},
     Flag{"-V", "--version", &Options::version},
     Flag{"-h", "--help", &Options::help},
 };
@@ -40,7 +42,8 @@ Result<Options> read_options(std::span<const std::string> words) {
     const std::string_view name = std::string_view(word).substr(0, equals);
     bool known = false;
     for (const Flag& flag : kFlags) {
-      if (equals != std::string::npos || (name != flag.name && name != flag.brief)) continue;
+      if (equals != std::string::npos || name.empty()) continue;
+      if (name != flag.name && name != flag.brief) continue;
       options.*flag.where = known = true;
     }
     for (const Valued& valued : kValued) {
@@ -60,6 +63,9 @@ Result<Options> read_options(std::span<const std::string> words) {
   }
   if (!options.nodes.empty() && !options.emulate) {
     return fail(Code::conflict, "--nodes needs --emulate");
+  }
+  if (options.emulate && (options.print_hardware || options.print_gres)) {
+    return fail(Code::conflict, "-C and -G print what this machine has; --emulate pretends others");
   }
   if (!options.name.empty() && options.emulate) {
     return fail(Code::conflict, "-N names a real node; with --emulate use --nodes");

@@ -18,6 +18,8 @@ struct Options {
   std::string nodes;  // --emulate: only these
   bool foreground = false;
   bool emulate = false;
+  bool print_hardware = false;  // -C
+  bool print_gres = false;      // -G
   bool version = false;
   bool help = false;
 };
@@ -28,6 +30,7 @@ inline constexpr std::string_view kUsage =
     "Usage: berthd [-f slurm.conf] [--spool DIR] [--run DIR] [-N NAME] [--log FILE] "
     "[--foreground]\n"
     "       berthd --emulate [--nodes HOSTLIST] …\n"
+    "       berthd -C | -G\n"
     "The agent of a node, or with --emulate of all nodes of slurm.conf.\n"
     "  -f, --conf FILE    slurm.conf (SLURM_CONF, /etc/slurm/slurm.conf)\n"
     "      --spool DIR    records of jobs and steps (SlurmdSpoolDir)\n"
@@ -37,6 +40,8 @@ inline constexpr std::string_view kUsage =
     "      --nodes LIST   with --emulate: only these\n"
     "      --log FILE     instead of SlurmdLogFile\n"
     "  -D, --foreground   do not become a daemon\n"
+    "  -C                 print this machine as a line of slurm.conf, and end\n"
+    "  -G                 print its generic resources as jobs would get them, and end\n"
     "  -V, --version\n"
     "  -h, --help\n";
 

@@ -100,6 +100,8 @@ Result<void> run_agent(const Options& given) {
   if (!log_file.empty()) {
     if (auto opened = log.open(log_file); !opened) return opened;
   }
+  for (const std::string& note : inventory->machine.notes) log.info("hardware: {}", note);
+  for (const std::string& one : inventory->gres.differences) log.error("{}", one);
   if (!options.foreground) {
     if (auto done = become_daemon(); !done) return done;
   }

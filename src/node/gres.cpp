@@ -1,0 +1,353 @@
+#include "node/gres.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "text/hostlist.h"
+
+namespace berth::node {
+namespace {
+
+using conf::GresLine;
+using device::Gpu;
+
+bool for_node(const GresLine& line, const std::string& node) {
+  return !line.nodes || std::ranges::find(*line.nodes, node) != line.nodes->end();
+}
+
+/// The method in force: of a line that names the node, else of one for all.
+const conf::Located<std::string>* method_of(const std::optional<conf::GresConf>& gres,
+                                            const std::string& node) {
+  const conf::Located<std::string>* for_all = nullptr;
+  const conf::Located<std::string>* own = nullptr;
+  if (!gres) return nullptr;
+  for (const GresLine& line : gres->lines) {
+    if (!line.autodetect || !for_node(line, node)) continue;
+    (line.nodes ? own : for_all) = &*line.autodetect;
+  }
+  return own != nullptr ? own : for_all;
+}
+
+bool exists(const std::string& file) {
+  std::error_code failed;
+  return std::filesystem::exists(file, failed);
+}
+
+class Resolver {
+ public:
+  Resolver(const device::Machine& machine, const conf::Config& config, const std::string& node)
+      : machine_(machine) {
+    if (config.gres) {
+      for (const GresLine& line : config.gres->lines) {
+        if (for_node(line, node)) lines_.push_back(&line);
+      }
+    }
+    for (const conf::NodeLine& line : config.slurm.nodes) {
+      if (std::ranges::find(line.names, node) != line.names.end() && line.gres) {
+        counted_ = &*line.gres;
+      }
+    }
+    const auto* method = method_of(config.gres, node);
+    looked_ = method == nullptr || method->value != "off";
+    out_.strict = method != nullptr && looked_;
+  }
+
+  Gres resolve() {
+    gpus();
+    against_slurm_conf();
+    others();
+    return std::move(out_);
+  }
+
+ private:
+  void differ(const conf::Location& at, std::string_view what) {
+    out_.differences.push_back(fmt::format("{}: {}", shown(at), what));
+  }
+
+  void gpus() {
+    bool described = false;
+    for (const GresLine* line : lines_) {
+      if (line->name != "gpu") continue;
+      described = true;
+      if (line->files.empty()) {
+        by_count(*line);
+      } else if (line->one_device) {
+        by_files(*line, line->files);
+      } else {
+        for (const std::string& file : line->files) by_files(*line, {file});
+      }
+    }
+    if (!described || out_.strict) {
+      for (std::size_t i = 0; i < machine_.gpus.size(); ++i) {
+        if (!used_.test(i)) add(machine_.gpus[i], nullptr);
+      }
+      std::ranges::stable_sort(out_.items, {}, [](const GresItem& item) { return item.gpu; });
+    }
+    for (GresItem& item : out_.items) {
+      if (item.links.empty() && item.gpu != nullptr) item.links = links_of(*item.gpu);
+    }
+  }
+
+  /// The machine counts links to all GPUs it has; jobs may be given only some, in another order.
+  [[nodiscard]] std::vector<int> links_of(const Gpu& gpu) const {
+    std::vector<int> links;
+    for (const GresItem& other : out_.items) {
+      if (gpu.links.empty() || other.gpu == nullptr) return {};
+      links.push_back(gpu.links[static_cast<std::size_t>(other.gpu - machine_.gpus.data())]);
+    }
+    return links;
+  }
+
+  void by_count(const GresLine& line) {
+    if (!looked_) {
+      believe(line, {});
+      return;
+    }
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < machine_.gpus.size() && found < line.amount(); ++i) {
+      const Gpu& gpu = machine_.gpus[i];
+      if (used_.test(i) || (!line.type.empty() && !gpu.is_called(line.type))) continue;
+      used_.set(i);
+      add(gpu, &line);
+      ++found;
+    }
+    if (found == line.amount()) return;
+    differ(line.at, fmt::format("{} GPUs{} are described, the machine has {}", line.amount(),
+                                line.type.empty() ? "" : " of type " + line.type, found));
+  }
+
+  /// The files of one device.
+  void by_files(const GresLine& line, const std::vector<std::string>& files) {
+    for (std::size_t i = 0; i < machine_.gpus.size(); ++i) {
+      const Gpu& gpu = machine_.gpus[i];
+      if (used_.test(i) || gpu.file != files.front()) continue;
+      std::vector<std::string> all = {gpu.file};
+      all.insert(all.end(), gpu.more_files.begin(), gpu.more_files.end());
+      if (line.one_device && !std::ranges::is_permutation(all, files)) continue;
+      used_.set(i);
+      check(line, gpu);
+      add(gpu, &line);
+      return;
+    }
+    // Without AutoDetect the line is believed: there may be devices that nobody here knows.
+    if (!out_.strict && std::ranges::all_of(files, exists)) {
+      believe(line, files);
+      return;
+    }
+    differ(line.at, fmt::format("{}={} is not a GPU of this machine, which has {}",
+                                line.one_device ? "MultipleFiles" : "File", fmt::join(files, ","),
+                                all_files()));
+  }
+
+  void believe(const GresLine& line, const std::vector<std::string>& files) {
+    GresItem item;
+    item.name = "gpu";
+    item.type = line.type;
+    item.files = files;
+    item.count = files.empty() ? line.amount() : 1;
+    if (line.cores) item.cores = line.cores->value;
+    if (line.links) item.links = line.links->value;
+    out_.items.push_back(std::move(item));
+  }
+
+  [[nodiscard]] std::string all_files() const {
+    std::vector<std::string> files;
+    for (const Gpu& gpu : machine_.gpus) {
+      if (files.empty() || files.back() != gpu.file) files.push_back(gpu.file);
+    }
+    return files.empty() ? "none" : text::compress_hostlist(files);
+  }
+
+  [[nodiscard]] Bits cores_of(const Bits& sockets) const {
+    Bits cores;
+    const std::size_t in_socket = machine_.cores_per_socket;
+    sockets.each(
+        [&](std::size_t s) { cores |= Bits::range(s * in_socket, (s + 1) * in_socket - 1); });
+    return cores;
+  }
+
+  void check(const GresLine& line, const Gpu& gpu) {
+    if (!line.type.empty() && !gpu.model.empty() && !gpu.is_called(line.type)) {
+      differ(line.at, fmt::format("Type={}, but {} is an {} ({})", line.type, gpu.file, gpu.model,
+                                  gpu.type));
+    }
+    if (line.cores && gpu.sockets.any()) {
+      const Bits near = cores_of(gpu.sockets);
+      if (!(near == line.cores->value)) {
+        differ(line.cores->at, fmt::format("Cores={}, but {} is near cores {}",
+                                           line.cores->value.ranges(), gpu.file, near.ranges()));
+      }
+    }
+    if (line.links && !gpu.links.empty() && line.links->value != gpu.links) {
+      differ(line.links->at,
+             fmt::format("Links={}, but {} has {}", fmt::join(line.links->value, ","), gpu.file,
+                         fmt::join(gpu.links, ",")));
+    }
+  }
+
+  /// The GPU as the line, slurm.conf or its maker calls it.
+  void add(const Gpu& gpu, const GresLine* line) {
+    GresItem item;
+    item.name = "gpu";
+    item.gpu = &gpu;
+    item.type = line != nullptr && !line->type.empty() ? line->type : type_in_slurm_conf(gpu);
+    item.files = {gpu.file};
+    item.files.insert(item.files.end(), gpu.more_files.begin(), gpu.more_files.end());
+    item.cores = line != nullptr && line->cores ? line->cores->value : cores_of(gpu.sockets);
+    if (line != nullptr && line->links) item.links = line->links->value;
+    out_.items.push_back(std::move(item));
+  }
+
+  [[nodiscard]] std::string type_in_slurm_conf(const Gpu& gpu) const {
+    std::string called;
+    if (counted_ != nullptr) {
+      for (const text::TresItem& item : counted_->value) {
+        if (item.name != "gpu" || item.type.empty()) continue;
+        if (item.type == gpu.type) return item.type;
+        if (gpu.is_called(item.type)) called = item.type;
+      }
+    }
+    return called.empty() ? gpu.type : called;
+  }
+
+  /// Gres= of the NodeName line counts what is here.
+  void against_slurm_conf() {
+    if (counted_ == nullptr) return;
+    std::map<std::string, std::uint64_t> found;
+    std::uint64_t all = 0;
+    for (const GresItem& item : out_.items) {
+      found[item.type] += item.count;
+      all += item.count;
+    }
+    std::uint64_t wanted = 0;
+    for (const text::TresItem& item : counted_->value) {
+      if (item.name != "gpu") continue;
+      wanted += item.count;
+      const std::uint64_t here = item.type.empty() ? all : found[item.type];
+      if (here < item.count) {
+        differ(counted_->at,
+               fmt::format("Gres=gpu:{}{}{}, but the machine has {}", item.type,
+                           item.type.empty() ? "" : ":", item.count, in_words(found)));
+      }
+    }
+    if (all > wanted) {
+      differ(counted_->at,
+             fmt::format("Gres= has {} GPUs, but the machine has {}; to keep some from jobs, write "
+                         "AutoDetect=off and a line for each of the others into gres.conf",
+                         wanted, in_words(found)));
+    }
+  }
+
+  static std::string in_words(const std::map<std::string, std::uint64_t>& found) {
+    std::vector<std::string> out;
+    for (const auto& [type, count] : found) {
+      if (count > 0) out.push_back(fmt::format("gpu:{}{}{}", type, type.empty() ? "" : ":", count));
+    }
+    return out.empty() ? "no GPU" : fmt::format("{}", fmt::join(out, ","));
+  }
+
+  /// What no program can find: it is as it is written, but for files that are not there.
+  void others() {
+    std::vector<std::string> described;
+    for (const GresLine* line : lines_) {
+      if (line->name.empty() || line->name == "gpu") continue;
+      described.push_back(line->name);
+      GresItem item;
+      item.name = line->name;
+      item.type = line->type;
+      item.count = line->amount();
+      if (line->cores) item.cores = line->cores->value;
+      const bool shared = line->name == "shard" || line->name == "mps";
+      for (const std::string& file : line->files) {
+        if (shared || exists(file)) {
+          item.files.push_back(file);
+        } else {
+          differ(line->at, fmt::format("File={} is not there", file));
+        }
+      }
+      if (shared) {
+        item.count = line->count ? line->count->value : counted(line->name);
+      } else if (!line->files.empty()) {
+        const bool whole = item.files.size() == line->files.size();
+        item.count = line->one_device ? (whole ? 1 : 0) : item.files.size();
+      }
+      out_.items.push_back(std::move(item));
+    }
+    if (counted_ == nullptr) return;
+    for (const text::TresItem& wanted : counted_->value) {
+      const bool known = std::ranges::find(described, wanted.name) != described.end();
+      if (known || wanted.name == "gpu") continue;
+      GresItem item;
+      item.name = wanted.name;
+      item.type = wanted.type;
+      item.count = wanted.count;
+      out_.items.push_back(std::move(item));
+    }
+  }
+
+  [[nodiscard]] std::uint64_t counted(const std::string& name) const {
+    std::uint64_t count = 0;
+    if (counted_ == nullptr) return count;
+    for (const text::TresItem& item : counted_->value) count += item.name == name ? item.count : 0;
+    return count;
+  }
+
+  const device::Machine& machine_;
+  std::vector<const GresLine*> lines_;
+  const conf::Located<std::vector<text::TresItem>>* counted_ = nullptr;
+  bool looked_ = true;  // not AutoDetect=off
+  Bits used_;
+  Gres out_;
+};
+
+}  // namespace
+
+Result<device::Detect> detect_of(const std::optional<conf::GresConf>& gres,
+                                 const std::string& node) {
+  const auto* method = method_of(gres, node);
+  if (method == nullptr || method->value == "full") return device::Detect::full;
+  if (method->value == "nvml") return device::Detect::nvml;
+  if (method->value == "nvidia") return device::Detect::nvidia;
+  if (method->value == "rsmi") return device::Detect::rsmi;
+  if (method->value == "oneapi") return device::Detect::oneapi;
+  if (method->value == "off") return device::Detect::off;
+  return fail(Code::unsupported,
+              fmt::format("{}: AutoDetect={}: berth does not look for such devices",
+                          shown(method->at), method->value),
+              "write AutoDetect=off and a line with File= for them");
+}
+
+Gres resolve_gres(const device::Machine& machine, const conf::Config& config,
+                  const std::string& node) {
+  return Resolver(machine, config, node).resolve();
+}
+
+void Gres::tell(wire::NodeReport& report) const {
+  std::map<std::pair<std::string, std::string>, std::uint64_t> counts;
+  for (const GresItem& item : items) {
+    counts[{item.name, item.type}] += item.count;
+    if (item.name != "gpu") continue;
+    wire::GpuFound& found = *report.add_gpus();
+    found.set_type(item.type);
+    if (!item.files.empty()) found.set_file(item.files.front());
+    if (item.gpu == nullptr) continue;
+    item.gpu->sockets.each(
+        [&](std::size_t socket) { found.add_sockets(static_cast<std::uint32_t>(socket)); });
+    for (const int links : item.links) found.add_links(links);
+    found.set_uuid(item.gpu->uuid);
+    found.set_memory_mb(item.gpu->memory_mb);
+  }
+  for (const auto& [name, count] : counts) {
+    wire::GresFound& found = *report.add_gres();
+    found.set_name(name.first);
+    found.set_type(name.second);
+    found.set_count(count);
+  }
+  if (strict && !differences.empty()) report.set_gres_fault(differences.front());
+}
+
+}  // namespace berth::node
