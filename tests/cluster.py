@@ -116,6 +116,10 @@ class Cluster:
         assert run.returncode == 0, f"berth up: {run.returncode}\n{run.stdout}{run.stderr}\n{self.logs()}"
         self.up_text = run.stdout
 
+    def restart_controller(self):
+        os.kill(self.pid("controller"), signal.SIGKILL)
+        self.start()
+
     def down(self, timeout=120) -> subprocess.CompletedProcess:
         return self.call([bin_dir() / "berth", "down", "--state", self.state], timeout=timeout, user=self.user)
 

@@ -1,10 +1,8 @@
 """What an administrator changes on a running cluster: nodes that come and go, slurm.conf read again, jobs made
 smaller, started again, held; and what users are told about partitions they may not use."""
 
-import os
 import pathlib
 import re
-import signal
 
 import pytest
 
@@ -53,11 +51,6 @@ def node_state(c, name):
     return found.group(1) if found else run.stdout + run.stderr
 
 
-def restart_controller(c):
-    os.kill(c.pid("controller"), signal.SIGKILL)
-    c.start()
-
-
 def test_a_node_that_is_created_is_used_and_kept(cluster):
     c = cluster
     says(c, "scontrol", "create", "NodeName=x[1-2]", "CPUs=8", "RealMemory=8000", "State=CLOUD", "Features=new")
@@ -70,7 +63,7 @@ def test_a_node_that_is_created_is_used_and_kept(cluster):
     assert "busy" in says(c, "scontrol", "delete", f"NodeName={busy}", code=1)
     assert "Invalid node name" in says(c, "scontrol", "create", "NodeName=n1", "CPUs=4", code=1)
     assert "Invalid node name" in says(c, "scontrol", "delete", "NodeName=n1", code=1)
-    restart_controller(c)
+    c.restart_controller()
     until(lambda: "IDLE" in node_state(c, "x1") or "MIX" in node_state(c, "x1"), what="x1 is back")
     assert says(c, "squeue", "-h", "-o", "%N", "-j", job).strip() == busy
     says(c, "scancel", job)
@@ -78,7 +71,7 @@ def test_a_node_that_is_created_is_used_and_kept(cluster):
     until(lambda: c.run("scontrol", "delete", "NodeName=x[1-2]", rc=None).returncode == 0, what="they can go")
     assert "not found" in node_state(c, "x1")
     assert "x[1-2]" not in says(c, "scontrol", "show", "partition", "all")
-    restart_controller(c)
+    c.restart_controller()
     assert "not found" in node_state(c, "x1")
 
 

@@ -149,6 +149,25 @@ def test_what_a_job_gets(clusters, partition, words, key, value):
     assert value in c.field(job, key)
 
 
+@pytest.mark.parametrize("partition, most", [("cpus", 2), ("sockets", 2)])
+def test_the_jobs_of_a_partition_have_no_more_together(clusters, partition, most):
+    c = clusters["ALL"]
+    jobs = [c.submit("-p", partition, "-w", "n1", "-n1", "-o", "/dev/null", "--wrap", "sleep 100")
+            for _ in range(most + 1)]
+    for job in jobs[:most]:
+        c.wait_state(job, "RUNNING")
+    until(lambda: c.field(jobs[-1], "Reason") == "Resources", what="Resources")
+    assert "MaxCPUsPer" in c.out("scontrol", "explain", "job", jobs[-1])
+    elsewhere = c.submit("-p", "all", "-w", "n1", "-n1", "-o", "/dev/null", "--wrap", "true")
+    assert c.wait_end(elsewhere) == "COMPLETED"
+    # The limit is known after a restart, and its place is planned at an end.
+    c.restart_controller()
+    assert c.field(jobs[-1], "JobState") == "PENDING"
+    c.run("scancel", jobs[0])
+    c.wait_state(jobs[-1], "RUNNING")
+    c.run("scancel", *jobs)
+
+
 def test_kept_cores_are_shown(clusters):
     assert "RestrictedCoresPerGPU=3(0-2)" in clusters["NO"].out("scontrol", "show", "node", "g1")
     shown = clusters["NO"].out("scontrol", "show", "partition", "sockets")

@@ -70,6 +70,23 @@ Bits NodeShare::gpus() const {
   return out;
 }
 
+void NodeUsage::bind_cores(const NodeShare& share) {
+  if (share.bound == 0) return;
+  if (bounded.size() < share.bound) bounded.resize(share.bound);
+  bounded[share.bound - 1] |= share.cores;
+}
+
+std::uint16_t bound_of(const Cluster& cluster, std::string_view partition) {
+  const Partition* found = cluster.find_partition(partition);
+  if (found == nullptr || (!found->max_cpus_per_node && !found->max_cpus_per_socket)) return 0;
+  return static_cast<std::uint16_t>(found - cluster.partitions.data() + 1);
+}
+
+void bind_to(const Cluster& cluster, std::string_view partition, Allocation& allocation) {
+  const std::uint16_t bound = bound_of(cluster, partition);
+  for (NodeShare& share : allocation.nodes) share.bound = bound;
+}
+
 Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
   nodes_.resize(cluster.nodes.size());
   states_.resize(cluster.nodes.size());
@@ -188,6 +205,11 @@ void Usage::refresh_state(NodeIndex node) {
   for (const auto& devices : usage.gres) {
     for (std::uint64_t units : devices) append(key, units);
   }
+  for (std::size_t i = 0; i < usage.bounded.size(); ++i) {
+    if (!usage.bounded[i].any()) continue;
+    append(key, i);
+    append(key, usage.bounded[i]);
+  }
   const auto [at, added] = state_ids_.emplace(std::move(key), state_count_);
   if (added) ++state_count_;
   states_[node] = at->second;
@@ -200,12 +222,14 @@ void Usage::change(const Allocation& allocation, bool taking) {
     if (taking) {
       assert(!usage.cores.intersects(share.cores));
       usage.cores |= share.cores;
+      usage.bind_cores(share);
       usage.memory_mb += share.memory_mb;
       ++usage.jobs;
       usage.closed = usage.closed || allocation.whole_nodes;
     } else {
       assert(usage.cores.contains(share.cores) && usage.memory_mb >= share.memory_mb);
       usage.cores -= share.cores;
+      for (Bits& bounded : usage.bounded) bounded -= share.cores;
       usage.memory_mb -= share.memory_mb;
       --usage.jobs;
       if (allocation.whole_nodes) usage.closed = false;

@@ -33,6 +33,8 @@ struct NodeShare {
   std::uint32_t usable_cpus = 0;  // those a task may use (--threads-per-core lowers it)
   std::uint32_t tasks = 0;        // tasks the job's layout counts here
   std::uint64_t memory_mb = 0;
+  /// The partition whose jobs together have only so many CPUs of a node, see bound_of(); 0 = none.
+  std::uint16_t bound = 0;
   std::vector<GresShare> gres;  // only those taken
 
   [[nodiscard]] const GresShare* find(std::string_view name) const;
@@ -58,12 +60,24 @@ struct NodeUsage {
   /// [gres position]: how many devices are not blocked. A node is passed over by this number alone
   /// where it can be, without looking further.
   SmallVector<std::uint32_t, 4> open_devices;
+  /// [bound - 1]: cores of partitions whose jobs together are limited; empty where there are none.
+  std::vector<Bits> bounded;
   /// What the placement policy made of this node when it looked last, 0 = has not looked since it
   /// changed. Read and written by `place` alone.
   mutable std::uint64_t policy_mark = 0;
 
   [[nodiscard]] bool idle() const { return jobs == 0; }
+  /// Cores that jobs under the same bound have.
+  [[nodiscard]] const Bits* bounded_cores(std::uint16_t bound) const {
+    return bound == 0 || bound > bounded.size() ? nullptr : &bounded[bound - 1];
+  }
+  void bind_cores(const NodeShare& share);
 };
+
+/// The number of a partition with MaxCPUsPerNode or MaxCPUsPerSocket, 0 = it has neither.
+std::uint16_t bound_of(const Cluster& cluster, std::string_view partition);
+/// The allocation is of a job in that partition.
+void bind_to(const Cluster& cluster, std::string_view partition, Allocation& allocation);
 
 /// What a placement policy remembers from job to job; made by `place`, shared by all copies of a
 /// usage. Who finds it busy (another thread looks at a copy) does without.

@@ -219,9 +219,13 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
       if (index) share.node = *index;
     }
     std::ranges::sort(job.allocation.nodes, {}, &cluster::NodeShare::node);
+    cluster::bind_to(m.cluster, job.partition, job.allocation);
     std::erase_if(job.running->leaving,
                   [&](const auto& entry) { return !m.cluster.find_node(entry.first); });
-    for (auto& [name, share] : job.running->leaving) share.node = *m.cluster.find_node(name);
+    for (auto& [name, share] : job.running->leaving) {
+      share.node = *m.cluster.find_node(name);
+      share.bound = cluster::bound_of(m.cluster, job.partition);
+    }
     if (!whole || !within(m.cluster, job.allocation)) {
       job.running->released = true;
       lost.push_back(id);

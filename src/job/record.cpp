@@ -170,6 +170,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   for (const wire::NodeShare& share : record.allocation().nodes())
     job.nodes.push_back(share.node());
   job.partition = record.partition();
+  cluster::bind_to(cluster, job.partition, job.allocation);
   if (record.has_time_limit_minutes()) job.time_limit_minutes = record.time_limit_minutes();
   job.time_limit_decided = record.time_limit_set();
   job.next_step = record.next_step();

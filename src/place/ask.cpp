@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cluster/usage.h"
+
 namespace berth::place {
 namespace {
 
@@ -205,6 +207,7 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   ask.least_loaded_shares = settings.least_loaded_shares;
   ask.max_cpus_per_node = partition.max_cpus_per_node;
   ask.max_cpus_per_socket = partition.max_cpus_per_socket;
+  ask.bound = cluster::bound_of(cluster, partition.name);
   ask.gpu_job = ask.exclusive || std::ranges::any_of(ask.devices, [](const DeviceAsk& want) {
                   return want.is_gpu() || want.shares_gpu();
                 });

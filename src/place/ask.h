@@ -49,6 +49,7 @@ struct Ask {
   std::uint32_t min_cpus_per_node = 1;               // p
   std::optional<std::uint32_t> max_cpus_per_node;    // a limit of the partition
   std::optional<std::uint32_t> max_cpus_per_socket;  // likewise
+  std::uint16_t bound = 0;  // whose jobs together have no more, see cluster::bound_of
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<request::Memory> memory;  // unset = all memory of the nodes
   bool memory_counts = true;

@@ -105,6 +105,7 @@ cluster::NodeShare base_share(const Trial& t, const UsageView& usage, const Take
   const Node& node = t.cluster.nodes[taken.node];
   cluster::NodeShare share;
   share.node = taken.node;
+  share.bound = t.ask.bound;
   share.tasks = here.tasks;
   if (t.ask.exclusive) {
     share.cores = Bits::first_n(node.cores()) - node.reserved_cores;

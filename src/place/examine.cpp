@@ -74,10 +74,26 @@ class NodeExam {
     }
   }
 
-  /// MaxCPUsPerSocket: what jobs of the partition may have of a socket.
+  /// MaxCPUsPerSocket: what jobs of the partition may have of a socket, all together.
   void cap_to_socket_limit() {
     const std::uint32_t most = *ask_.max_cpus_per_socket / node_.threads_per_core;
-    for (std::uint32_t& cores : per_socket_) cores = std::min(cores, most);
+    const Bits* others = usage_.bounded_cores(ask_.bound);
+    for (std::uint32_t s = 0; s < node_.sockets; ++s) {
+      const std::size_t first = std::size_t{s} * node_.cores_per_socket;
+      const std::size_t taken =
+          others == nullptr ? 0 : others->count_in(first, first + node_.cores_per_socket - 1);
+      const std::uint32_t left = most - std::min(most, static_cast<std::uint32_t>(taken));
+      per_socket_[s] = std::min(per_socket_[s], left);
+    }
+  }
+
+  /// MaxCPUsPerNode less what jobs of the partition have here already.
+  [[nodiscard]] std::uint64_t node_limit() const {
+    if (!ask_.max_cpus_per_node) return kMany;
+    const Bits* others = usage_.bounded_cores(ask_.bound);
+    const std::uint64_t taken =
+        others == nullptr ? 0 : others->count() * std::uint64_t{node_.threads_per_core};
+    return *ask_.max_cpus_per_node - std::min<std::uint64_t>(*ask_.max_cpus_per_node, taken);
   }
 
   bool whole_node_is_free() {
@@ -135,8 +151,7 @@ class NodeExam {
   /// §3: CPUs and task room before devices are looked at.
   bool offer_cpus() {
     const std::uint64_t c = ask_.cpus_per_task;
-    std::uint64_t cpus = cpus_left();
-    if (ask_.max_cpus_per_node) cpus = std::min<std::uint64_t>(cpus, *ask_.max_cpus_per_node);
+    const std::uint64_t cpus = std::min(cpus_left(), node_limit());
     if (cpus < ask_.min_cpus_per_node) return out(Cause::cpus, cpus, ask_.min_cpus_per_node);
     std::uint64_t room = 0;
     for (std::uint32_t s = 0; s < node_.sockets; ++s) {
@@ -386,9 +401,7 @@ class NodeExam {
       offered_ = ask_.cpus_per_gpu ? cpus : std::min(cpus, tasks * ask_.cpus_per_task);
       offered_ = std::max({offered_, std::uint64_t{offer_.min_cores} * threads_,
                            std::min(cpus, tasks_per_node_cpus())});
-      if (ask_.max_cpus_per_node) {
-        offered_ = std::min<std::uint64_t>(offered_, *ask_.max_cpus_per_node);
-      }
+      offered_ = std::min(offered_, node_limit());
       const std::uint64_t floor =
           std::max<std::uint64_t>(tasks_per_node_cpus(), ask_.cpus_per_task);
       if (offered_ < floor) return out(Cause::cpus, offered_, floor);
@@ -414,7 +427,7 @@ class NodeExam {
   void finish() {
     if (ask_.exclusive) {  // all cores are taken; whole tasks are what counts
       const std::uint64_t all = (node_.cores() - node_.reserved_cores.count()) * threads_;
-      offered_ = std::min<std::uint64_t>(all, ask_.max_cpus_per_node.value_or(~0U));
+      offered_ = std::min(all, node_limit());
       offered_ -= offered_ % ask_.cpus_per_task;
     }
     offer_.cpus = static_cast<std::uint32_t>(offered_);

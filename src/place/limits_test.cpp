@@ -1,5 +1,6 @@
 // Cores that are kept for GPU jobs, and limits of a partition on what a job may have of a node.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -20,7 +21,8 @@ class Limits : public ::testing::Test {
       node.gpu_cores = Bits::range(0, 3) | Bits::range(8, 11);
     }
   }
-  JobPlan plan(const std::string& options) {
+  JobPlan plan(const std::string& options) { return plan(options, cluster::Usage(cluster_)); }
+  JobPlan plan(const std::string& options, const cluster::Usage& usage) {
     std::istringstream in(options);
     std::vector<std::string> words;
     for (std::string word; in >> word;) words.push_back(word);
@@ -28,7 +30,6 @@ class Limits : public ::testing::Test {
     auto parsed = request::parse(request::Command::srun, words, "", {});
     EXPECT_TRUE(parsed) << options;
     request_ = parsed->components.front();
-    const cluster::Usage usage(cluster_);
     return place_job(cluster_, usage, request_);
   }
   /// Cores of the only node, or why not.
@@ -53,6 +54,44 @@ TEST_F(Limits, CoresAreKeptForGpuJobsUnderBothPolicies) {
     EXPECT_EQ(place("-w gpu1 -n1 -c16 --gpus=4 --mem=1G"), "0-15");
     EXPECT_EQ(place("-w gpu1 --exclusive --mem=1G"), "0-15");
     EXPECT_EQ(place("-w gpu6 -n1 -c1 --gres=shard:1 --mem=1G"), "0");
+  }
+}
+
+TEST_F(Limits, JobsOfAPartitionTogetherHaveNoMore) {
+  cluster_.partitions.push_back(cluster_.partitions.front());
+  cluster_.partitions.back().name = "other";
+  cluster_.partitions.back().is_default = false;
+  for (const bool by_socket : {false, true}) {
+    cluster::Partition& partition = cluster_.partitions.front();
+    partition.max_cpus_per_node.reset();
+    partition.max_cpus_per_socket.reset();
+    (by_socket ? partition.max_cpus_per_socket : partition.max_cpus_per_node) = 4;
+    cluster::Usage usage(cluster_);
+    std::vector<cluster::Allocation> running;
+    const auto start = [&](const std::string& options) -> std::string {
+      JobPlan out = plan("-w cpu1 -N1 -n1 --mem=1G " + options, usage);
+      if (out.verdict != Verdict::now) return "waits";
+      usage.take(out.allocation);
+      running.push_back(out.allocation);
+      return running.back().nodes.front().cores.ranges();
+    };
+    // Two threads a core, eight cores a socket.
+    EXPECT_EQ(start("-c2"), "0");
+    EXPECT_EQ(start("-p other -c4"), "1-2");
+    EXPECT_EQ(start("-c2"), "3");
+    EXPECT_EQ(start("-c2"), by_socket ? "8" : "waits");
+    EXPECT_EQ(start("-p other -c2"), "4") << "others are not bound";
+    EXPECT_EQ(start("-c4"), "waits");
+    EXPECT_THAT(
+        plan("-w cpu1 -N1 -n1 -c4 --mem=1G", usage).reasons.nodes_by_cause,
+        ::testing::ElementsAre(::testing::Pair(by_socket ? "not enough CPUs (MaxCPUsPerSocket=4)"
+                                                         : "not enough CPUs (MaxCPUsPerNode=4)",
+                                               1)));
+    usage.release(running.front());
+    running.erase(running.begin());
+    EXPECT_EQ(start("-c2"), "0") << "what one gives back another may have";
+    for (const cluster::Allocation& one : running) usage.release(one);
+    EXPECT_EQ(usage.state_of(0), cluster::Usage(cluster_).state_of(0));
   }
 }
 

@@ -221,7 +221,10 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
       for (std::size_t d = 0; d < units.size(); ++d) units[d] += offer.devices[d];
       continue;
     }
-    ++reasons.nodes_by_cause[asked_words(ask, offer)];
+    const Bits* bounded = usage.at(i).bounded_cores(ask.bound);
+    const bool others_have = bounded != nullptr && bounded->any();
+    ++reasons.nodes_by_cause[asked_words(ask, offer) +
+                             (others_have ? limit_words(ask, node, offer.cause) : "")];
     if (nearness(offer) > best) {
       best = nearness(offer);
       reasons.nearest_miss = miss_words(ask, node, offer);

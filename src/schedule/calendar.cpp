@@ -14,7 +14,10 @@ using Use = Timeline::Use;
 /// Adds one use to what is taken. Devices and cores that several uses have one after the other are
 /// taken all the same: nobody moves while it runs.
 void add_use(const cluster::Node& node, const Use& use, NodeUsage& out) {
-  if (!use.lends_cores) out.cores |= use.share->cores;
+  if (!use.lends_cores) {
+    out.cores |= use.share->cores;
+    out.bind_cores(*use.share);
+  }
   ++out.jobs;
   out.closed = out.closed || (use.whole_node && !use.lends_cores);
   for (const cluster::GresShare& gres : use.share->gres) {

@@ -52,6 +52,7 @@ struct Job {
   std::string id;
   std::size_t line = 0;
   std::string state;
+  std::string partition;
   bool has_exclusive_key = false;
   bool exclusive = false;
   bool not_shared = false;  // OverSubscribe=NO
@@ -161,6 +162,8 @@ class BusyReader {
         job_->line = number;
       } else if (field.key == "JobState") {
         job_->state = field.value;
+      } else if (field.key == "Partition") {
+        job_->partition = field.value;
       } else if (field.key == "Exclusive") {
         job_->has_exclusive_key = true;
         job_->exclusive = field.value == "NODE" || field.value == "YES";
@@ -208,6 +211,7 @@ class BusyReader {
     std::map<cluster::NodeIndex, cluster::NodeShare> shares;
     for (const Job::Detail& detail : job.details) add_detail(detail, shares);
     for (auto& [node, share] : shares) allocation.nodes.push_back(std::move(share));
+    cluster::bind_to(cluster_, job.partition, allocation);
     if (!allocation.nodes.empty()) out_.jobs.push_back(std::move(allocation));
   }
 
