@@ -6,6 +6,16 @@
 
 namespace berth::cluster {
 
+bool is_one_of(std::string_view type, std::string_view wanted) {
+  if (wanted.empty() || type == wanted) return true;
+  while (true) {
+    const std::size_t bar = wanted.find('|');
+    if (wanted.substr(0, bar) == type) return !type.empty();
+    if (bar == std::string_view::npos) return false;
+    wanted.remove_prefix(bar + 1);
+  }
+}
+
 std::uint64_t Gres::total() const {
   return total_of("");
 }
@@ -13,7 +23,7 @@ std::uint64_t Gres::total() const {
 std::uint64_t Gres::total_of(std::string_view type) const {
   std::uint64_t sum = 0;
   for (const Device& device : devices) {
-    if (type.empty() || device.type == type) sum += device.units;
+    if (is_one_of(device.type, type)) sum += device.units;
   }
   return sum;
 }

@@ -38,6 +38,9 @@ struct Device {
   }
 };
 
+/// The model is the one wanted, or one of several: "a100|h100"; "" = any.
+bool is_one_of(std::string_view type, std::string_view wanted);
+
 /// All devices of one name on one node, in device index order.
 struct Gres {
   std::string name;               // "gpu", "shard", "mps", "nic", …

@@ -160,13 +160,19 @@ void each_ask(const Request& request, Fn&& fn) {
   for (const GresAsk& ask : request.gres_per_task) fn(per_task, ask);
 }
 
+/// One of several models is enough.
+bool is_known(const std::vector<std::string>& types, const std::string& wanted) {
+  return std::ranges::any_of(
+      types, [&](const std::string& type) { return cluster::is_one_of(type, wanted); });
+}
+
 void find_unknown_type(const Facts& facts, Report& report) {
   if (facts.input.cluster == nullptr) return;
   const auto types = facts.gpu_types();
   for (const Job& job : facts.jobs) {
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
       if (ask.name != "gpu" || ask.type.empty() || ask.type == "gpu") return;
-      if (std::ranges::find(types, ask.type) != types.end()) return;
+      if (is_known(types, ask.type)) return;
       const std::string meant = type_meant({ask.type}, types);
       std::string option = spelled(*job.request, opt);
       const std::string wrong = option;
@@ -267,7 +273,7 @@ void find_too_many(const Facts& facts, Report& report) {
   for (const Job& job : facts.jobs) {
     if (job.plan == nullptr || job.plan->verdict != place::Verdict::never) continue;
     each_ask(*job.request, [&](Opt opt, const GresAsk& ask) {
-      const bool known_type = ask.type.empty() || std::ranges::find(types, ask.type) != types.end();
+      const bool known_type = ask.type.empty() || is_known(types, ask.type);
       if (ask.name != "gpu" || !known_type || ask.count > INT32_MAX) return;  // -1 wraps round
       const Most most = most_gpus(facts, *job.request, ask.type);
       const std::uint64_t limit = opt == Opt::gpus ? most.sum : most.count;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "place/alternatives.h"
 #include "text/words.h"
 
 namespace berth::place {
@@ -124,6 +125,9 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
       gpu = gpu || ask.name == "gpu";
       shared = shared || ask.name == "shard" || ask.name == "mps";
     }
+  }
+  if (std::string fault = fault_in_alternatives(counts); !fault.empty()) {
+    return std::unexpected(allocation_error(request.command, Code::invalid_gres, std::move(fault)));
   }
   if (request.gres_flags.one_task_per_sharing) {
     return fail(Code::unsupported, "--gres-flags=one-task-per-sharing is not supported by berth",

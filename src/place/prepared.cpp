@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "place/alternatives.h"
 #include "place/attempt.h"
 #include "place/network.h"
 #include "place/network_words.h"
@@ -122,10 +123,13 @@ Prepared::Prepared(const Cluster& cluster, const Request& request, bool equal_we
                               "whole blocks");
     return;
   }
-  for (const Partition* partition : names->partitions) {
+  choices_ = alternatives(counts_);
+  for (std::size_t i = 0; i < names->partitions.size() * choices_.size(); ++i) {
+    const Partition* partition = names->partitions[i / choices_.size()];
     Part part;
     part.partition = partition;
-    part.ask = make_ask(cluster, *partition, request, counts_);
+    part.choice = i % choices_.size();
+    part.ask = make_ask(cluster, *partition, request, choices_[part.choice]);
     part.time_limit_minutes = time_limit_of(request, *partition);
     part.closed = partition->state == cluster::PartitionState::drain ||
                   partition->state == cluster::PartitionState::inactive;
@@ -209,7 +213,7 @@ bool Prepared::refused_by_network(const Trial& t, const Usage& usage) const {
 
 JobPlan Prepared::begin(const Part& part) const {
   JobPlan plan;
-  plan.counts = counts_;
+  plan.counts = choices_[part.choice];
   plan.warnings = counts_.warnings;
   plan.partition = part.partition->name;
   plan.time_limit_minutes = part.time_limit_minutes;
@@ -238,6 +242,8 @@ std::optional<JobPlan> Prepared::as_planned(const std::string& partition,
                                             const cluster::Allocation& allocation) const {
   for (const Part& part : parts_) {
     if (part.closed || !part.hold.empty() || part.partition->name != partition) continue;
+    const bool choice = choices_.size() > 1;
+    if (choice && !made_of(*cluster_, allocation, choices_[part.choice])) continue;
     JobPlan plan = begin(part);
     plan.verdict = Verdict::now;
     plan.allocation = allocation;
@@ -334,10 +340,19 @@ JobPlan Prepared::plan(const Usage& usage, Detail detail) const {
   }
   const bool every_one = cluster_->settings.enforce_part_limits == cluster::EnforcePartLimits::all;
   std::optional<JobPlan> best;
-  for (const Part& part : parts_) {
-    JobPlan one = plan_in(part, usage, detail);
-    if (every_one && one.verdict == Verdict::never) return one;
-    if (!best || rank(one.verdict) < rank(best->verdict)) best = std::move(one);
+  const auto better = [](const JobPlan& one, const std::optional<JobPlan>& other) {
+    return !other || rank(one.verdict) < rank(other->verdict);
+  };
+  for (auto part = parts_.begin(); part != parts_.end();) {
+    std::optional<JobPlan> here;  // the best choice in this partition
+    for (const auto first = part; part != parts_.end() && part->partition == first->partition;
+         ++part) {
+      if (here && here->verdict == Verdict::now) continue;
+      JobPlan one = plan_in(*part, usage, detail);
+      if (better(one, here)) here = std::move(one);
+    }
+    if (every_one && here->verdict == Verdict::never) return std::move(*here);
+    if (better(*here, best)) best = std::move(here);
     if (best->verdict == Verdict::now && !every_one) break;
   }
   return std::move(*best);

@@ -55,9 +55,10 @@ class Prepared {
   [[nodiscard]] bool may_use(cluster::NodeIndex node) const;
 
  private:
-  /// One partition it may run in.
+  /// One partition it may run in, with one choice of models.
   struct Part {
     const cluster::Partition* partition = nullptr;
+    std::size_t choice = 0;  // of choices_
     Ask ask;
     std::optional<std::uint32_t> time_limit_minutes;
     std::string hold;     // the limit that keeps it, or ""
@@ -72,6 +73,7 @@ class Prepared {
   const cluster::Cluster* cluster_;
   const request::Request* request_;
   request::Counts counts_;
+  std::vector<request::Counts> choices_;  // of GPU models
   std::optional<Error> error_;
   FeatureAsk features_;
   std::vector<Part> parts_;

@@ -19,7 +19,7 @@ bool has_type(const Node& node, const std::string& name, std::size_t index,
               const std::string& type) {
   if (type.empty()) return true;
   const cluster::Device* device = device_of(node, name, index);
-  return device != nullptr && device->type == type;
+  return device != nullptr && cluster::is_one_of(device->type, type);
 }
 
 bool near_any(const Node& node, const std::string& name, std::size_t index, const Bits& cores) {
