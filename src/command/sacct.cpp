@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "command/clusters.h"
-#include "command/controller_client.h"
+#include "command/history_client.h"
 #include "command/messages.h"
 #include "command/print.h"
 #include "command/sacct_json.h"
@@ -16,39 +16,13 @@
 namespace berth::command {
 namespace {
 
-Result<wire::HistoryReply> next_reply(net::Client& client) {
-  const Result<wire::Frame> frame = client.receive(std::chrono::seconds(100));
-  if (!frame) return pass(lost_controller());
-  std::optional<wire::HistoryReply> reply;
-  if (frame->kind == wire::Kind::HistoryReply) {
-    reply = wire::decode<wire::HistoryReply>(frame->payload);
-  }
-  if (!reply) return fail(Code::protocol, "Unexpected message received");
-  return *std::move(reply);
-}
-
-/// Calls take(reply) for each part of the history.
-template <class F>
-Result<void> each_reply(const wire::ListHistory& ask, const request::Environment& environment,
-                        F&& take) {
-  Result<net::Client> client = reach_controller(environment, "sacct");
-  if (!client) return pass(std::move(client.error()));
-  Result<wire::HistoryReply> reply = ask_client<wire::HistoryReply>(*client, ask);
-  for (;;) {
-    if (!reply) return pass(std::move(reply.error()));
-    if (Result<void> taken = take(*reply); !taken) return taken;
-    if (!reply->more()) return {};
-    reply = next_reply(*client);
-  }
-}
-
 int show_json(const SacctOptions& options, std::span<const std::string> words,
               const wire::ListHistory& ask, const request::Environment& environment) {
   JsonText json;
   std::string cluster;
   json.begin_object();
   json.begin_array("jobs");
-  const Result<void> done = each_reply(ask, environment, [&](const wire::HistoryReply& reply) {
+  const Result<void> done = each_history(ask, environment, "sacct", [&](const wire::HistoryReply& reply) {
     cluster = reply.cluster_name();
     for (const wire::HistoryJob& job : reply.jobs()) {
       if (wanted_history(options, job)) append_history_json(json, job, cluster, reply.now());
@@ -69,7 +43,7 @@ int show_text(const SacctOptions& options, const wire::ListHistory& ask,
   const bool texts = options.scripts || options.environments;
   std::string out = texts ? std::string() : sacct_header(options, *columns);
   const Result<void> done =
-      each_reply(ask, environment, [&](const wire::HistoryReply& reply) -> Result<void> {
+      each_history(ask, environment, "sacct", [&](const wire::HistoryReply& reply) -> Result<void> {
         if (Result<void> named = check_clusters(options.clusters, reply.cluster_name()); !named) {
           return named;
         }

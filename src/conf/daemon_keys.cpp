@@ -199,6 +199,29 @@ void controller_port(const Pair& pair, DaemonKeys& keys, Complaints& complaints)
   if (const auto port = number(first, 1, 65535, complaints)) keys.controller_port = port->value;
 }
 
+/// "30", or "task=30,energy=0,…": how often tasks are looked at. The other kinds are not gathered.
+void gather_frequency(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  for (const std::string& word : word_list(pair).value) {
+    const std::size_t equals = word.find('=');
+    const std::string kind = text::to_lower(word.substr(0, equals));
+    const std::string value = equals == std::string::npos ? word : word.substr(equals + 1);
+    constexpr std::uint32_t kMostSeconds = 86400;
+    const auto seconds = text::parse_number(value, kMostSeconds);
+    const bool known = equals == std::string::npos || kind == "task" || kind == "energy" ||
+                       kind == "network" || kind == "filesystem";
+    if (!known || !seconds) {
+      complaints.error(pair.at,
+                       fmt::format("{}={}: allowed is a number of seconds, or task=SECONDS, up to "
+                                   "{}",
+                                   pair.key, shown(pair.value), kMostSeconds));
+      return;
+    }
+    if (equals == std::string::npos || kind == "task") {
+      keys.gather_seconds = static_cast<std::uint32_t>(*seconds);
+    }
+  }
+}
+
 void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints& complaints) {
   const auto ids = text::parse_id_set(pair.value);
   if (!ids) {
@@ -228,6 +251,10 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   if (apply_power_pair(pair, keys.power, complaints)) return true;
   if (is(pair, "SlurmctldHost")) {
     controller_host(pair, keys, complaints);
+    return true;
+  }
+  if (is(pair, "JobAcctGatherFrequency")) {
+    gather_frequency(pair, keys, complaints);
     return true;
   }
   if (is(pair, "SlurmctldPort")) {

@@ -79,6 +79,7 @@ struct DaemonKeys {
   std::optional<std::uint32_t> epilog_timeout_seconds;
   std::string health_check_program;
   std::uint32_t health_check_seconds = 0;  // 0 = never
+  std::uint32_t gather_seconds = 30;       // JobAcctGatherFrequency=task=; 0 = only at the end
   std::string health_check_node_state = "ANY";
 
   std::vector<std::string> private_data;             // lower case

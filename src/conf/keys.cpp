@@ -148,7 +148,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     {"AccountingStoreFlags"},
     {"AccountingStoreJobComment"},
     {"JobAcctGatherType"},
-    {"JobAcctGatherFrequency"},
+    used("JobAcctGatherFrequency"),
     {"JobAcctGatherParams"},
     {"JobCompType"},
     {"JobCompLoc"},

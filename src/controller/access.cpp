@@ -37,6 +37,7 @@ Rule rule_of(wire::Kind kind) {
       return {kind, Who::admin, Where::state};
     case Kind::JobBegun:
     case Kind::JobGone:
+    case Kind::JobGpus:
     case Kind::StepStarted:
     case Kind::StepEnded:
     case Kind::NodeTrouble:

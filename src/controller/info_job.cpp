@@ -61,6 +61,9 @@ void put_who(wire::JobInfo& out, const InfoSite& site, const job::Job& job) {
   out.set_reservation(std::string(job.shown_reservation()));
   out.set_licenses(job.what->licenses);
   if (job.running) out.set_licenses_taken(job.licenses_taken);
+  if (job.gpu_uses) {
+    for (const wire::GpuUse& use : job.gpu_uses->all) *out.add_gpu_use() = use;
+  }
   out.set_comment(job.comment);
   out.set_admin_comment(job.admin_comment);
   out.set_extra(job.what->extra);

@@ -149,6 +149,12 @@ void Engine::job_gone(Turn& turn, const Request& request) {
   if (job == nullptr || !job->running) owners_.forget_steps_of(message->job_id());
 }
 
+void Engine::job_gpus(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::JobGpus>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (state_->job_gpus(*message, turn.now)) changed_jobs_.insert(message->job_id());
+}
+
 void Engine::step_started(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepStarted>(request);
   if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;

@@ -57,6 +57,8 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::job_begun;
     case Kind::JobGone:
       return &Engine::job_gone;
+    case Kind::JobGpus:
+      return &Engine::job_gpus;
     case Kind::StepStarted:
       return &Engine::step_started;
     case Kind::StepEnded:

@@ -120,6 +120,9 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_reservation_gone(job.reservation_gone);
   out.set_reservation_over(job.reservation_over);
   out.set_licenses_taken(job.licenses_taken);
+  if (job.gpu_uses) {
+    for (const wire::GpuUse& use : job.gpu_uses->all) *out.add_gpu_use() = use;
+  }
   return out;
 }
 
@@ -194,6 +197,10 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.reservation_gone = record.reservation_gone();
   job.reservation_over = record.reservation_over();
   job.licenses_taken = record.licenses_taken();
+  if (record.gpu_use_size() > 0) {
+    job.gpu_uses = std::make_unique<GpuUses>();
+    job.gpu_uses->all.assign(record.gpu_use().begin(), record.gpu_use().end());
+  }
   return job;
 }
 

@@ -66,6 +66,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.reason_text.clear();
   job.dependency.clear();
   ++job.attempt;
+  job.gpu_uses.reset();
   job.start_time = now;
   job.end_time = 0;
   job.exit_status = 0;

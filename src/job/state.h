@@ -287,6 +287,8 @@ class State {
   void node_trouble(std::string_view name, const std::string& reason, Time now);
   void job_begun(const wire::JobBegun& message, Time now);
   void job_gone(const wire::JobGone& message, Time now);
+  /// False when there is no such job any more.
+  bool job_gpus(const wire::JobGpus& message, Time now);
   void step_started(const wire::StepSpec& spec, std::string_view node, Time now);
   void step_ended(const wire::StepEnded& message, Time now);
 

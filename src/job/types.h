@@ -202,6 +202,12 @@ struct LateSteps {
   std::map<std::uint32_t, Step> steps;
 };
 
+/// By node and GPU, and when that was stored last.
+struct GpuUses {
+  std::vector<wire::GpuUse> all;
+  Time stored = 0;
+};
+
 /// One job record: an ordinary job, the pending rest of an array, an element of it, or a component
 /// of a heterogeneous job.
 struct Job {
@@ -233,7 +239,9 @@ struct Job {
   std::uint32_t view = 0;
   bool reservation_gone = false;  // what it asked for is deleted: it counts as not asked for
   Time reservation_over = 0;      // runs: its reservation has ended, it has to end then; 0 = no
-  bool held = false;              // by the user or an administrator
+  /// What it made of its GPUs in its last attempt; null = nothing was told.
+  std::unique_ptr<GpuUses> gpu_uses;
+  bool held = false;  // by the user or an administrator
   bool held_by_admin = false;
   bool requeue = true;  // may be started again
   std::uint32_t attempt = 0;

@@ -79,12 +79,24 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
       jobs_(here_, steps_,
             {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
              .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
-             .changed = [this](const NodeJob& at) { gate_.job_changed(at); }}),
+             .changed = [this](const NodeJob& at) { gate_.job_changed(at); },
+             .ended =
+                 [this](const NodeJob& at) {
+                   tell_gpus(at);
+                   meter_.forget(at);
+                 }}),
       gate_(here_, steps_, jobs_,
             [this](const std::string& node) {
               const auto found = keys_.find(node);
               return found == keys_.end() ? std::string() : found->second;
             }),
+      meter_(metered_gpus(inventory_)),
+      gpu_watch_(loop, log, children_,
+                 {.round = [this](const GpuRound& round) { meter_.add(round, jobs_.with_gpus()); },
+                  .xid =
+                      [this](const survey::Xid& xid) {
+                        log_.error("GPU {} reports Xid {}", xid.gpu, xid.code);
+                      }}),
       started_(std::time(nullptr)) {
   std::string why_not;
   cgroups_ = Cgroups::find(place_.spool, why_not);
@@ -138,6 +150,7 @@ Result<void> Agent::start() {
   if (by_tcp_) {
     if (auto done = gate_.listen(place_.tcp_listen, mode); !done) return done;
   }
+  watch_gpus();
   uplink_.dial();
   return {};
 }

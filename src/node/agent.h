@@ -11,6 +11,8 @@
 #include "net/loop.h"
 #include "net/pid_file.h"
 #include "node/gate.h"
+#include "node/gpu_meter.h"
+#include "node/gpu_watch.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
 #include "node/options.h"
@@ -63,6 +65,10 @@ class Agent {
   [[nodiscard]] net::Address controller() const;
   void see_epoch(std::uint64_t epoch);
   void check_health();
+  // agent_gpus.cpp
+  void watch_gpus();
+  void tell_gpus(const NodeJob& job);
+  void tell_gpus_of_all();
 
   net::Loop& loop_;
   Log& log_;
@@ -79,6 +85,9 @@ class Agent {
   Steps steps_;
   Jobs jobs_;
   Gate gate_;
+  GpuMeter meter_;
+  GpuWatch gpu_watch_;
+  net::TimerId gpu_timer_ = net::TimerId::none;
   std::map<std::string, std::string> keys_;
   std::uint64_t epoch_ = 0;
   std::int64_t started_ = 0;

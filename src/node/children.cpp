@@ -42,6 +42,7 @@ Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   }
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
   for (const int stream : {1, 2}) ::posix_spawn_file_actions_adddup2(&actions, 0, stream);
+  if (plan.output >= 0) ::posix_spawn_file_actions_adddup2(&actions, plan.output, 1);
   for (std::size_t i = 0; i < moved.size(); ++i) {
     if (moved[i]) {
       ::posix_spawn_file_actions_adddup2(&actions, moved[i].get(), static_cast<int>(i) + 3);

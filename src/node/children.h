@@ -27,6 +27,7 @@ class Children {
     std::vector<std::string> argv;         // without argv[0]
     std::vector<std::string> environment;  // all of it, "NAME=value"
     std::vector<int> descriptors;          // become 3, 4, …; -1 = left out
+    int output = -1;                       // its standard output; -1 = /dev/null
     std::string directory = "/";
   };
   /// In a process group of its own, standard streams on /dev/null, no blocked signals.

@@ -295,6 +295,7 @@ void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
     here_.log.error("epilog of job {} on {}: {}", at.job, at.node, trouble);
     job->gone.set_trouble("Epilog error");
   }
+  tell_.ended(at);
   step::append_record(file_of(at), wire::framed(job->gone));
   here_.crash.reached("node.job_gone");
   tell_.gone(job->gone);
@@ -315,6 +316,22 @@ Jobs::Readiness Jobs::readiness(const NodeJob& at) const {
   const Job& job = found->second;
   if (job.ending || job.lost || job.phase == Phase::failed) return Readiness::over;
   return job.phase == Phase::ready ? Readiness::ready : Readiness::beginning;
+}
+
+std::vector<Jobs::Holder> Jobs::with_gpus() const {
+  std::vector<Holder> found;
+  for (const auto& [at, job] : jobs_) {
+    if (job.phase == Phase::gone) continue;
+    Holder holder{at, {}};
+    for (const wire::GresShare& share : job.begin.share().gres()) {
+      if (share.name() != "gpu" && share.name() != "shard" && share.name() != "mps") continue;
+      for (int i = 0; i < share.units_size(); ++i) {
+        if (share.units(i) > 0) holder.gpus.set(static_cast<std::size_t>(i));
+      }
+    }
+    if (holder.gpus.any()) found.push_back(std::move(holder));
+  }
+  return found;
 }
 
 std::vector<wire::HeldJob> Jobs::held(const std::string& node) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bits.h"
 #include "node/steps.h"
 #include "wire/agent.pb.h"
 
@@ -28,6 +29,8 @@ class Jobs {
     std::function<void(const wire::JobGone&)> gone;
     /// The answer to "may a step of this job start now?" may have changed.
     std::function<void(const NodeJob&)> changed;
+    /// Everything of it has ended; JobGone is next.
+    std::function<void(const NodeJob&)> ended;
   };
   enum class Readiness { unknown, beginning, ready, over };
 
@@ -47,6 +50,12 @@ class Jobs {
 
   [[nodiscard]] Readiness readiness(const NodeJob& at) const;
   [[nodiscard]] std::vector<wire::HeldJob> held(const std::string& node) const;
+  /// Jobs that have GPUs, or shares of them, and have not gone.
+  struct Holder {
+    NodeJob at;
+    Bits gpus;  // as the job counts them on its node
+  };
+  [[nodiscard]] std::vector<Holder> with_gpus() const;
   /// What the controller may have missed: JobBegun of ready jobs, JobGone of those that are gone.
   void repeat();
 

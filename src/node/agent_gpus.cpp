@@ -1,0 +1,56 @@
+// The agent's part of watching GPUs: whose they are, and when the controller hears of it.
+#include <algorithm>
+
+#include "node/agent.h"
+
+namespace berth::node {
+namespace {
+
+/// The number of a GPU in what NVIDIA's library told; parts are found by the GPU they are of.
+std::optional<std::uint32_t> number_of(const survey::Survey& told, const device::Gpu& gpu,
+                                       MeteredGpu& out) {
+  for (const survey::FoundInstance& part : told.instances) {
+    if (part.uuid != gpu.uuid) continue;
+    out.gpu_instance = part.gpu_instance;
+    return part.gpu;
+  }
+  const auto at = std::ranges::find(told.gpus, gpu.uuid, &survey::FoundGpu::uuid);
+  if (at == told.gpus.end() || gpu.uuid.empty()) return std::nullopt;
+  return at->index;
+}
+
+}  // namespace
+
+std::vector<MeteredGpu> metered_gpus(const Inventory& inventory) {
+  std::vector<MeteredGpu> out;
+  for (const GresItem& item : inventory.gres.items) {
+    if (item.name != "gpu") continue;
+    MeteredGpu one;
+    one.type = item.type;
+    if (item.gpu != nullptr) one.memory_mb = item.gpu->memory_mb;
+    if (item.gpu != nullptr && inventory.machine.told) {
+      one.number = number_of(*inventory.machine.told, *item.gpu, one);
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+void Agent::watch_gpus() {
+  if (place_.emulated || !meter_.watches_any()) return;
+  gpu_watch_.start(device::Search::helper_beside_this_program());
+  tell_gpus_of_all();
+}
+
+void Agent::tell_gpus(const NodeJob& job) {
+  const wire::JobGpus message = meter_.take(job);
+  if (message.gpus_size() > 0) uplink_.send(message);
+}
+
+void Agent::tell_gpus_of_all() {
+  for (const NodeJob& job : meter_.jobs()) tell_gpus(job);
+  const auto every = std::chrono::seconds(inventory_.keys.gather_seconds);
+  if (every.count() > 0) gpu_timer_ = loop_.after(every, [this] { tell_gpus_of_all(); });
+}
+
+}  // namespace berth::node
