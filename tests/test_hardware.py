@@ -227,10 +227,14 @@ def test_up_finds_gpus(fake):
 
 @pytest.mark.live
 def test_parts_of_gpus_are_gpus(fake):
-    with RealCluster(fake("a100-mig-2")) as c:
+    gpus = fake("a100-mig-2")
+    with RealCluster(gpus) as c:
         node = c.out("scontrol", "-o", "show", "node")
         assert "Gres=gpu:a100_3g.20gb:1" in node and "gpu:a100_1g.5gb:1" in node
-        assert c.out("srun", "-n1", "--gpus=a100_2g.10gb:1", "printenv", "SLURM_STEP_GPUS") == "1"
+        shown = c.out("srun", "-n1", "--gpus=a100_2g.10gb:1", "printenv", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
+        # CUDA counts no parts: they are found by name, and beside them whole GPUs as well.
+        assert shown.split() == ["1", gpus.gpu(0)["mig"][1]["uuid"]]
+        assert c.out("srun", "-n1", "--gpus=a100:1", "printenv", "CUDA_VISIBLE_DEVICES") == gpus.gpu(1)["uuid"]
 
 
 def own_conf(cluster, gres_conf, gres):
