@@ -221,16 +221,20 @@ def test_up_finds_gpus(fake):
         conf = (c.state / "gres.conf").read_text()
         assert "Type=h100 File=/dev/nvidia7" in conf and "Links=18,18,18,18,18,18,18,-1" in conf
         assert c.out("srun", "-n1", "--gpus=h100:3", "printenv", "CUDA_VISIBLE_DEVICES") == "0,1,2"
-        assert "no such type" not in c.run("srun", "-n1", "--gpus=a100:1", "true", rc=1).stderr
+        assert "did you mean 'h100'? (have h100:8)" in c.run("srun", "-n1", "--gpus=a100:1", "true", rc=1).stderr
         assert "idle" in c.out("sinfo", "-h", "-o", "%T")
 
 
 @pytest.mark.live
 def test_parts_of_gpus_are_gpus(fake):
-    with RealCluster(fake("a100-mig-2")) as c:
+    gpus = fake("a100-mig-2")
+    with RealCluster(gpus) as c:
         node = c.out("scontrol", "-o", "show", "node")
         assert "Gres=gpu:a100_3g.20gb:1" in node and "gpu:a100_1g.5gb:1" in node
-        assert c.out("srun", "-n1", "--gpus=a100_2g.10gb:1", "printenv", "SLURM_STEP_GPUS") == "1"
+        shown = c.out("srun", "-n1", "--gpus=a100_2g.10gb:1", "printenv", "SLURM_STEP_GPUS", "CUDA_VISIBLE_DEVICES")
+        # CUDA counts no parts: they are found by name, and beside them whole GPUs as well.
+        assert shown.split() == ["1", gpus.gpu(0)["mig"][1]["uuid"]]
+        assert c.out("srun", "-n1", "--gpus=a100:1", "printenv", "CUDA_VISIBLE_DEVICES") == gpus.gpu(1)["uuid"]
 
 
 def own_conf(cluster, gres_conf, gres):
@@ -250,6 +254,8 @@ def test_autodetect_fills_in_what_gres_conf_leaves_open(fake):
     own_conf(cluster, "AutoDetect=nvml\n", "gpu:h100:8")
     with cluster as c:
         assert until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        # The controller learns what is near from the node: the first four GPUs sit at the only socket there is.
+        until(lambda: "Gres=gpu:h100:8(S:0)" in c.out("scontrol", "-o", "show", "node"), what="near sockets")
         gres = c.out("berthd", "-G", "-f", c.conf).splitlines()
         assert len(gres) == 8 and "File=/dev/nvidia3" in gres[3] and "Links=18,18,18,-1" in gres[3]
 

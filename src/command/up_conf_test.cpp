@@ -81,6 +81,29 @@ TEST(UpConf, MachineWithGpus) {
   EXPECT_THAT(describe_nodes(got), ElementsAre("1 node box: 16 CPUs, 62.5G, 2 a100"));
 }
 
+TEST(UpConf, PartsAndLinksOfGpus) {
+  device::Machine machine;
+  machine.host = "box";
+  machine.cores_per_socket = 4;
+  machine.memory_mb = 1000;
+  machine.gpus.resize(2);
+  for (int i = 0; i < 2; ++i) {
+    device::Gpu& gpu = machine.gpus[static_cast<std::size_t>(i)];
+    gpu.type = i == 0 ? "a100_3g.20gb" : "a100";
+    gpu.file = "/dev/nvidia" + std::to_string(i);
+    gpu.links = i == 0 ? std::vector{-1, 0} : std::vector{0, -1};
+  }
+  machine.gpus[0].more_files = {"/dev/nvidia-caps/nvidia-cap12", "/dev/nvidia-caps/nvidia-cap13"};
+  const ConfTexts texts = write_conf(cluster_of(machine), "", "alice", "box", false);
+  EXPECT_THAT(texts.gres, HasSubstr("Type=a100_3g.20gb MultipleFiles=/dev/nvidia0,"
+                                    "/dev/nvidia-caps/nvidia-cap12,/dev/nvidia-caps/nvidia-cap13 "
+                                    "Links=-1,0\n"));
+  const cluster::Cluster got = read_back(texts);
+  ASSERT_EQ(got.nodes[0].gres[0].devices.size(), 2u);
+  EXPECT_THAT(got.nodes[0].gres[0].devices[1].links, ElementsAre(0, -1));
+  EXPECT_EQ(got.nodes[0].gres[0].devices[0].type, "a100_3g.20gb");
+}
+
 TEST(UpConf, DescribesEachKindOnce) {
   const auto site = site::from_emulate_spec("gpu[1-4]:gpus=a100x4,cpu1:cpus=1:mem=1G");
   ASSERT_TRUE(site);

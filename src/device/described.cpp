@@ -54,7 +54,12 @@ std::string Gpu::long_type() const {
 
 bool Gpu::is_called(std::string_view name) const {
   const std::string lower = text::to_lower(name);
-  return lower == type || (!lower.empty() && long_type().find(lower) != std::string::npos);
+  if (lower.empty() || lower == type) return !lower.empty();
+  const std::string whole = long_type();
+  const std::size_t at = whole.rfind(lower);
+  if (at == std::string::npos) return false;
+  // The name of a whole GPU is not that of its parts: it must reach into the profile.
+  return profile.empty() || at + lower.size() > whole.size() - profile.size();
 }
 
 Machine described(const survey::Survey& survey) {

@@ -75,7 +75,11 @@ TEST(Topology, PartsAreGpusOfTheirOwn) {
   EXPECT_THAT(mig.gpus[0].links, ElementsAre(-1, 0, 0, 0));
   EXPECT_EQ(mig.gpus[0].ways[1], Way::board);
   EXPECT_TRUE(mig.gpus[0].is_called("a100-sxm4-40gb_3g.20gb"));
+  EXPECT_TRUE(mig.gpus[0].is_called("3g.20gb"));
+  EXPECT_FALSE(mig.gpus[0].is_called("a100"));
+  EXPECT_FALSE(mig.gpus[0].is_called(""));
   EXPECT_FALSE(mig.gpus[3].is_called("3g.20gb"));
+  EXPECT_TRUE(mig.gpus[3].is_called("A100-SXM4"));
 }
 
 TEST(Topology, RecordedIsWhatWasRead) {

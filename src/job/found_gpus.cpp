@@ -75,6 +75,8 @@ bool take_found_gpus(cluster::Node& node, Found found) {
     reorder(node, *order);
     changed = true;
   }
+  const bool parts = std::ranges::any_of(
+      found, [](const wire::GpuFound& one) { return one.uuid().starts_with("MIG-"); });
   const bool links_open = std::ranges::none_of(gpus->devices, has_links);
   for (cluster::Gres& gres : node.gres) {
     if ((gres.name != "gpu" && !gres.shares_gpu) || gres.devices.size() != order->size()) continue;
@@ -84,9 +86,10 @@ bool take_found_gpus(cluster::Node& node, Found found) {
       const Device before = device;
       if (device.file.empty()) device.file = from.file();
       if (device.sockets.empty()) device.sockets = sockets_of(from, node.sockets);
+      if (parts) device.uuid = from.uuid();
       if (links_open) device.links = links_of(from, *order);
       changed = changed || device.file != before.file || !(device.sockets == before.sockets) ||
-                device.links != before.links;
+                device.links != before.links || device.uuid != before.uuid;
     }
   }
   return changed;
@@ -97,7 +100,12 @@ void State::Memory::note_gpus(cluster::NodeIndex index, const wire::NodeReport& 
   cluster::Node trial = cluster.nodes[index];
   if (!take_found_gpus(trial, nodes[index].found_gpus)) return;
   newly_found.insert(index);
-  if (!found_due) found_due = now + 1;
+  constexpr std::size_t kSmall = 64;  // nodes: a rebuild is cheap, and a job may start at once
+  if (cluster.nodes.size() <= kSmall) {
+    found_tick(now);
+  } else if (!found_due) {
+    found_due = now + 1;
+  }
 }
 
 void State::Memory::found_tick(Time) {

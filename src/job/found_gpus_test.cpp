@@ -84,30 +84,67 @@ TEST(FoundGpus, OthersThanConfiguredChangeNothing) {
   EXPECT_EQ(node.gres[0].devices[0].file, "");
 }
 
-TEST(FoundGpus, ArePlannedWithAMomentAfterRegistration) {
+TEST(FoundGpus, PartsAreFoundByName) {
+  cluster::Node node = node_with({"a100", "a100_3g.20gb"});
+  std::vector gpus = {found("a100", 0, 0), found("a100_3g.20gb", 1, 0)};
+  gpus[0].set_uuid("GPU-1");
+  EXPECT_TRUE(take_found_gpus(node, gpus));
+  EXPECT_EQ(node.gres[0].devices[0].uuid, "");  // numbers will do
+  gpus[1].set_uuid("MIG-2");
+  EXPECT_TRUE(take_found_gpus(node, gpus));
+  EXPECT_EQ(node.gres[0].devices[0].uuid, "GPU-1");
+  EXPECT_EQ(node.gres[0].devices[1].uuid, "MIG-2");
+}
+
+/// The corpus with GPUs of which only the number is known, and more nodes of another kind.
+cluster::Cluster bare_cluster(int more) {
   cluster::Cluster cluster = place::corpus::make();
   for (cluster::Node& node : cluster.nodes) {
     for (cluster::Gres& gres : node.gres) {
-      for (cluster::Device& device : gres.devices) device.sockets.clear(), device.file.clear();
+      for (cluster::Device& device : gres.devices) {
+        device.sockets.clear();
+        device.file.clear();
+      }
     }
   }
-  Controller c({}, cluster);
+  for (int i = 0; i < more; ++i) {
+    cluster::Node node;
+    node.name = "zz" + std::to_string(1000 + i);  // behind all others
+    cluster.nodes.push_back(node);
+  }
+  cluster.index_nodes();
+  return cluster;
+}
+
+void expect_sockets(Controller& c, const std::string& sockets) {
+  const cluster::Cluster& cluster = c.state.cluster();
+  const cluster::Node& node = cluster.nodes[*cluster.find_node("gpu1")];
+  EXPECT_EQ(node.find_gres("gpu")->devices[3].sockets.ranges(), sockets);
+}
+
+wire::NodeReport four_gpus() {
   wire::NodeReport report;
   for (int i = 0; i < 4; ++i) *report.add_gpus() = found("a100", i, i < 2 ? 0 : 1);
-  c.up("gpu1", report);
-  const auto device = [&] {
-    return c.state.cluster()
-        .nodes[*c.state.cluster().find_node("gpu1")]
-        .find_gres("gpu")
-        ->devices[3];
-  };
-  EXPECT_TRUE(device().sockets.empty());
+  return report;
+}
+
+TEST(FoundGpus, AreKnownAtOnceAndAfterReconfiguration) {
+  const cluster::Cluster cluster = bare_cluster(0);
+  Controller c({}, cluster);
+  expect_sockets(c, "");
+  c.up("gpu1", four_gpus());
+  expect_sockets(c, "1");
+  c.state.reconfigure(cluster, {}, c.now);
+  expect_sockets(c, "1");
+}
+
+TEST(FoundGpus, OfALargeClusterArePlannedWithAMomentLater) {
+  Controller c({}, bare_cluster(100));
+  c.up("gpu1", four_gpus());
+  expect_sockets(c, "");
   ASSERT_EQ(c.state.next_deadline(), c.now + 1);
   c.state.tick(++c.now);
-  EXPECT_EQ(device().sockets.ranges(), "1");
-  // They are still known after slurm.conf is read again.
-  c.state.reconfigure(cluster, {}, c.now);
-  EXPECT_EQ(device().sockets.ranges(), "1");
+  expect_sockets(c, "1");
 }
 
 }  // namespace

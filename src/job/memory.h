@@ -137,8 +137,8 @@ struct State::Memory {
   void expect(cluster::NodeIndex index, Time since);
   void rebuild_usage();
   // found_gpus.cpp
-  /// Remembers what the agent found of the node's GPUs. It is planned with a moment later, so that
-  /// many nodes that register together cost one rebuild.
+  /// Remembers what the agent found of the node's GPUs. In a large cluster it is planned with a
+  /// moment later, so that many nodes that register together cost one rebuild.
   void note_gpus(cluster::NodeIndex index, const wire::NodeReport& report, Time now);
   void found_tick(Time now);
   [[nodiscard]] bool fits(const cluster::Allocation& allocation, bool only_usable = true) const;

@@ -120,17 +120,28 @@ class Resolver {
                                 line.type.empty() ? "" : " of type " + line.type, found));
   }
 
-  /// The files of one device.
-  void by_files(const GresLine& line, const std::vector<std::string>& files) {
+  /// The GPU with these files; of parts of one, which share a file, the one that is called so.
+  [[nodiscard]] std::optional<std::size_t> find(const GresLine& line,
+                                                const std::vector<std::string>& files) const {
+    std::optional<std::size_t> first;
     for (std::size_t i = 0; i < machine_.gpus.size(); ++i) {
       const Gpu& gpu = machine_.gpus[i];
       if (used_.test(i) || gpu.file != files.front()) continue;
       std::vector<std::string> all = {gpu.file};
       all.insert(all.end(), gpu.more_files.begin(), gpu.more_files.end());
       if (line.one_device && !std::ranges::is_permutation(all, files)) continue;
-      used_.set(i);
-      check(line, gpu);
-      add(gpu, &line);
+      if (gpu.is_called(line.type)) return i;
+      if (!first) first = i;
+    }
+    return first;
+  }
+
+  /// The files of one device.
+  void by_files(const GresLine& line, const std::vector<std::string>& files) {
+    if (const auto i = find(line, files)) {
+      used_.set(*i);
+      check(line, machine_.gpus[*i]);
+      add(machine_.gpus[*i], &line);
       return;
     }
     // Without AutoDetect the line is believed: there may be devices that nobody here knows.

@@ -125,6 +125,16 @@ TEST(Gres, WithoutAutoDetectLinesDecide) {
   EXPECT_EQ(report.gres_fault(), "");
 }
 
+TEST(Gres, PartsShareAFile) {
+  const Gres gres = resolved("a100-mig-2",
+                             "Name=gpu Type=a100_1g.5gb File=/dev/nvidia0\n"
+                             "Name=gpu Type=a100_3g.20gb File=/dev/nvidia0\n",
+                             "gpu:a100_1g.5gb:1,gpu:a100_3g.20gb:1");
+  EXPECT_THAT(types(gres), ElementsAre("a100_1g.5gb", "a100_3g.20gb"));
+  EXPECT_EQ(gres.items[1].gpu->memory_mb, 19968u);
+  EXPECT_THAT(gres.differences, ElementsAre());
+}
+
 TEST(Gres, WhatCannotBeFoundIsAsWritten) {
   const Gres gres = resolved("l40s-pcie-4", "Name=nic File=/dev/null\nName=nic File=/dev/none\n",
                              "gpu:4,shard:32,nic:2");

@@ -24,12 +24,9 @@ struct Flag {
   bool Options::* where;
 };
 constexpr std::array kFlags = {
-    Flag{"-D", "--foreground", &Options::foreground},
-    Flag{"", "--emulate", &Options::emulate},
-    Flag{"-C", "", &Options::print_hardware},
-    Flag{"-G", "", &Options::print_gres},
-    Flag{"-V", "--version", &Options::version},
-    Flag{"-h", "--help", &Options::help},
+    Flag{"-D", "--foreground", &Options::foreground}, Flag{"", "--emulate", &Options::emulate},
+    Flag{"-C", "", &Options::print_hardware},         Flag{"-G", "", &Options::print_gres},
+    Flag{"-V", "--version", &Options::version},       Flag{"-h", "--help", &Options::help},
 };
 
 }  // namespace

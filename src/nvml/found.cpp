@@ -29,7 +29,8 @@ std::string bus_of(const Pci& pci) {
   const std::string_view shorter(pci.short_bus, ::strnlen(pci.short_bus, sizeof pci.short_bus));
   std::string name(pci.long_bus, ::strnlen(pci.long_bus, sizeof pci.long_bus));
   if (name.find(':') == std::string::npos) name = shorter;
-  if (name.size() > 12 && name.starts_with("0000")) name.erase(0, name.size() - 12);
+  // The domain has eight digits here, and with the kernel four unless it needs more.
+  while (name.find(':') > 4 && name.starts_with('0')) name.erase(0, 1);
   std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
   return name;
 }

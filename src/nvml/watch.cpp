@@ -1,6 +1,7 @@
 #include "nvml/watch.h"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 
 #include "nvml/gpus.h"
@@ -58,7 +59,7 @@ Result<void> watch(const Functions& nvml, std::chrono::milliseconds every,
                    const std::function<bool(const std::string& lines)>& say) {
   auto gpus = handles(nvml);
   if (!gpus) return pass(std::move(gpus.error()));
-  Events events(nvml, *gpus);
+  auto events = std::make_unique<Events>(nvml, *gpus);
   std::string lines = survey::write_line(survey::Header{});
   Clock::time_point next = Clock::now();
   while (true) {
@@ -71,7 +72,7 @@ Result<void> watch(const Functions& nvml, std::chrono::milliseconds every,
     lines.clear();
     next = std::max(next + every, Clock::now());
     while (Clock::now() < next) {
-      const auto event = events.wait_until(next);
+      const auto event = events->wait_until(next);
       if (!event || (event->type & kXidEvent) == 0) continue;
       const auto gpu = std::ranges::find(*gpus, event->device, &Handle::device);
       if (gpu == gpus->end()) continue;
@@ -80,9 +81,14 @@ Result<void> watch(const Functions& nvml, std::chrono::milliseconds every,
     // A GPU that was lost may be back under its old number.
     auto again = handles(nvml);
     if (!again || again->size() != gpus->size()) continue;
+    bool back = false;
     for (std::size_t i = 0; i < gpus->size(); ++i) {
-      if ((*gpus)[i].device == nullptr || (*again)[i].device == nullptr) (*gpus)[i] = (*again)[i];
+      const bool was_there = (*gpus)[i].device != nullptr;
+      const bool is_there = (*again)[i].device != nullptr;
+      if (!was_there || !is_there) (*gpus)[i] = (*again)[i];
+      back = back || (!was_there && is_there);
     }
+    if (back) events = std::make_unique<Events>(nvml, *gpus);
   }
 }
 

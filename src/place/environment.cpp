@@ -112,7 +112,7 @@ void put_batch_task(Environment& env, const cluster::Cluster& cluster, const Job
   const Bits gpus = share.gpus();
   if (gpus.empty()) return;
   env["SLURM_JOB_GPUS"] = gpus.list();
-  put_visible_gpus(env, node, share, visible_ids(cluster, gpus, gpus, false));
+  put_visible_gpus(env, node, share, gpus, visible_ids(cluster, gpus, gpus, false));
 }
 
 }  // namespace

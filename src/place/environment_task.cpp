@@ -75,7 +75,7 @@ void put_gpus(Environment& env, const cluster::Cluster& cluster, const StepPlan&
   const Bits all = node.share.gpus();
   // Without a binding the fence is the step's own, and the positions in it are 0, 1, …
   const Bits visible = visible_ids(cluster, task.gpus, all, step.allow_task_sharing);
-  put_visible_gpus(env, cluster.nodes[task.node], node.share, visible);
+  put_visible_gpus(env, cluster.nodes[task.node], node.share, task.gpus, visible);
   env["SLURM_STEP_GPUS"] = task.gpus.list();
 }
 

@@ -20,6 +20,18 @@ std::uint64_t mps_percentage(const cluster::Node& node, const cluster::GresShare
   return std::max<std::uint64_t>(1, std::min(mps.units[device], all) * 100 / all);
 }
 
+/// Parts of a GPU have no index of their own with CUDA: on such a node all are found by name.
+std::string uuid_list(const cluster::Node& node, const Bits& gpus) {
+  const cluster::Gres* gres = node.find_gres("gpu");
+  std::string out;
+  for (const std::size_t gpu : gpus.members()) {
+    const bool known = gres != nullptr && gpu < gres->devices.size();
+    if (!known || gres->devices[gpu].uuid.empty()) return {};
+    out += (out.empty() ? "" : ",") + gres->devices[gpu].uuid;
+  }
+  return out;
+}
+
 }  // namespace
 
 void put_network_address(Environment& env, const cluster::Cluster& cluster,
@@ -67,8 +79,11 @@ Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& 
 }
 
 void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
-                      const Bits& visible) {
+                      const Bits& gpus, const Bits& visible) {
   for (const char* name : kVisible) env[name] = visible.list();
+  if (const std::string uuids = uuid_list(node, gpus); !uuids.empty()) {
+    env["CUDA_VISIBLE_DEVICES"] = env["ROCR_VISIBLE_DEVICES"] = uuids;
+  }
   env["SLURM_GPUS_ON_NODE"] = std::to_string(share.gpus().count());
   if (const auto* shards = share.find("shard")) {
     env["SLURM_SHARDS_ON_NODE"] = std::to_string(shards->total());
