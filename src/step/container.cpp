@@ -151,6 +151,13 @@ pid_t Container::start(const std::function<void()>& child) {
   });
 }
 
+pid_t Container::start_sharing(const std::function<void()>& child) {
+  if (!stack_) stack_ = BorrowedStack::make();
+  if (!stack_) return start(child);
+  const pid_t pid = stack_->start(folder_.get(), child);
+  return pid > 0 ? pid : start(child);
+}
+
 std::vector<pid_t> Container::pids() const {
   return path_.empty() ? descendants_of(::getpid()) : members_of(path_);
 }

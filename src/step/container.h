@@ -8,10 +8,12 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "step/shared_start.h"
 
 namespace berth::step {
 
@@ -22,6 +24,10 @@ class Container {
 
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
   pid_t start(const std::function<void()>& child);
+  /// As start(), without a copy of this process's memory: until `child` runs its program or exits,
+  /// this process waits, and what `child` writes to memory is written here too. For children that
+  /// do little; where it cannot be had, it is start().
+  pid_t start_sharing(const std::function<void()>& child);
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
@@ -38,6 +44,7 @@ class Container {
  private:
   std::string path_;
   Fd folder_;
+  std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory, one at a time
 };
 
 /// Living descendants of a process, by /proc.

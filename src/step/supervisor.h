@@ -141,6 +141,7 @@ class Supervisor {
   OutputFiles files_;
   CrashPoints crash_;
   KeyExchange keys_;
+  std::optional<StepEnvironment> environment_;  // from the start of the tasks on
   std::vector<Task> tasks_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Peer>> agents_;

@@ -73,6 +73,7 @@ void Supervisor::start_tasks() {
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
   }
+  environment_.emplace(spec_, order_.program(), order_.mark());
   write_all(record_.get(), wire::framed(wire::StepStarted()));
   crash_.reached("step.before_tasks");
   for (Task& task : tasks_) {
@@ -156,6 +157,7 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .task = *task.spec,
                    .who = Identity::of(spec_),
                    .argv = argv_of(*task.spec),
+                   .environment = environment_->of(*task.spec),
                    .directory = directory_,
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
@@ -166,15 +168,19 @@ Result<void> Supervisor::start_task(Task& task) {
   TaskStart start = start_of(task);
   const Fd pmi = keys_.connect(task.spec->rank());
   start.pmi = pmi.get();
-  start.keys = &keys_;
+  keys_.put_variables(task.spec->rank(), start.environment);
   start.in = ends->in->get();
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  task.pid = container_.start([&] { run_task(start); });
+  const bool terminal = start.terminal;
+  const bool takes_a_while = start.has_prologs();
+  PreparedTask prepared(std::move(start));
+  const auto run = [&] { prepared.run(); };
+  task.pid = takes_a_while ? container_.start(run) : container_.start_sharing(run);
   if (task.pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
   // The task does so too: whoever comes first, signals to the group work from now on.
-  if (!start.terminal) ::setpgid(task.pid, task.pid);
+  if (!terminal) ::setpgid(task.pid, task.pid);
   task.out_file = ends->out;
   task.err_file = ends->err;
   // Pipes must end with the task; only files stay open, for epilogs and the supervisor's lines.
