@@ -77,6 +77,7 @@ void StepRun::take_frame(Link& link, const wire::Frame& frame) {
       if (!link.begun) link.wire.answered();
       link.begun = true;
       set_state(*node, State::running);
+      tell_spawner();
       if (options_.verbosity > 0) {
         info(fmt::format("launched StepId={} on node {}: {}", step_name_, node->what.name,
                          tasks_text({reply->ranks().begin(), reply->ranks().end()})));

@@ -19,8 +19,8 @@ class BorrowedStack {
   BorrowedStack& operator=(const BorrowedStack&) = delete;
   ~BorrowedStack();
 
-  /// `cgroup`: a descriptor, -1 = this process's own. `child` must end with execve or _exit: what it
-  /// holds by then stays allocated here. Returns its pid, or -1 (errno).
+  /// `cgroup`: a descriptor, -1 = this process's own. `child` must end with execve or _exit: what
+  /// it holds by then stays allocated here. Returns its pid, or -1 (errno).
   pid_t start(int cgroup, const std::function<void()>& child);
 
  private:

@@ -90,6 +90,7 @@ class Supervisor {
   void start_epilogs(Task& task);
   void tell_launched(const Error* refusal);
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
+  [[nodiscard]] std::string directory_for(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
 
   // supervisor_io.cpp
@@ -111,6 +112,8 @@ class Supervisor {
   void end(const std::string& cause, bool now);
   void say(const std::string& text);
   void signal_step(int number, bool tasks_only);
+  /// srun is told when all is stopped and when it goes on: its clocks stop too.
+  void tell_paused(bool paused);
   void reap();
   void task_exited(Task& task, int status, const rusage& usage);
   void advance();
@@ -155,6 +158,7 @@ class Supervisor {
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;
+  bool paused_ = false;
   std::string cause_;
   std::string trouble_;
   std::optional<Clock::time_point> kill_at_;

@@ -150,6 +150,13 @@ std::vector<std::string> Supervisor::argv_of(const wire::TaskSpec& task) const {
   return {program.argv().begin(), program.argv().end()};
 }
 
+std::string Supervisor::directory_for(const wire::TaskSpec& task) const {
+  for (const wire::ProgramOf& own : order_.program().multi_prog()) {
+    if (own.rank() == task.rank() && !own.directory().empty()) return own.directory();
+  }
+  return directory_;
+}
+
 TaskStart Supervisor::start_of(const Task& task) const {
   const auto index = static_cast<int>(&task - tasks_.data());
   return TaskStart{.order = order_,
@@ -158,7 +165,7 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .who = Identity::of(spec_),
                    .argv = argv_of(*task.spec),
                    .environment = environment_->of(*task.spec),
-                   .directory = directory_,
+                   .directory = directory_for(*task.spec),
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 

@@ -227,3 +227,17 @@ def test_a_port_and_names_of_the_step(cluster):
     assert len(ports) == 2 and all(line[1] == line[2] for line in lines)
     assert cluster.out("srun", "-N4", "bash", "-c", "getent hosts $(hostname) | cut -d' ' -f1 | cut -c1-7").split() == [
         "127.77."] * 4
+
+
+def test_mpich_ranks_spawn_others(cluster):
+    subprocess.run(["mpicc.mpich", "-O1", PROGRAMS / "spawn.c", "-o", cluster.work / "spawn.mpich"], check=True)
+    run = cluster.run("srun", "-N2", "-n2", "./spawn.mpich", timeout=120)
+    assert "size 5 sum 10" in run.stdout, run.stdout + run.stderr
+    assert sorted(re.findall(r"spawned (\d) in step 1 hears: from the parent", run.stdout)) == ["0", "1", "2"], run.stdout
+
+
+def test_open_mpi_ranks_are_told_that_they_cannot(cluster):
+    subprocess.run(["mpicc.openmpi", "-O1", PROGRAMS / "spawn.c", "-o", cluster.work / "spawn.openmpi"], check=True)
+    run = cluster.run("srun", "-N2", "-n2", "./spawn.openmpi", rc=None, timeout=120)
+    assert run.returncode != 0
+    assert "which a step with PMIx cannot have" in run.stderr, run.stderr
