@@ -79,14 +79,16 @@ int StepRun::run() {
   }
   if (abort_code_) return *abort_code_;
   // The others were ended by srun: what they ended with says nothing.
-  if (grace_ended_it_) return first_failed_ ? exit_code_of(first_failed_->second) : spawned_code_;
+  if (grace_ended_it_) {
+    return spawned_failed_first_ ? spawned_code_ : exit_code_of(first_failed_->second);
+  }
   if (quit_ || failed_to_run_) return std::max(exits_.exit_code(), 1);
   return exits_.exit_code() != 0 ? exits_.exit_code() : spawned_code_;
 }
 
 int StepRun::wait_status() const {
   if (abort_code_) return *abort_code_ << 8;
-  if (grace_ended_it_ && first_failed_) return first_failed_->second;
+  if (grace_ended_it_) return spawned_failed_first_ ? spawned_code_ << 8 : first_failed_->second;
   const int status = exits_.wait_status();
   return status == 0 && (quit_ || failed_to_run_) ? 1 << 8 : status;
 }

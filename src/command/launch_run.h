@@ -197,6 +197,7 @@ class StepRun {
   int spawned_code_ = 0;   // the highest of their exit codes
   bool outlived_ = false;  // by some of them
   bool spawner_told_ = false;
+  bool spawned_failed_first_ = false;
   std::optional<int> abort_code_;                              // of a task that ended all
   std::optional<std::pair<std::uint32_t, int>> first_failed_;  // rank, wait(2) status
   std::map<std::uint32_t, std::string> last_error_;            // line of each rank

@@ -124,7 +124,7 @@ void StepRun::remember_error_line(std::uint32_t rank, std::string_view text) {
 }
 
 void StepRun::note_failure(std::uint32_t rank, int status) {
-  if (status == 0 || first_failed_) return;
+  if (status == 0 || first_failed_ || spawned_failed_first_) return;
   first_failed_ = {rank, status};
   if (options_.failure_grace && !options_.kill_on_bad_exit) {
     grace_.begin(steady_clock::now(), *options_.failure_grace);

@@ -78,8 +78,16 @@ void StepRun::take_spawned(Spawned& step) {
   if (code == 0 || ending_ != Ending::no) return;
   error(fmt::format("StepId={}, which a task of StepId={} has started, ended with code {}",
                     step.name, step_name_, code));
-  if (options_.failure_grace)
+  spawned_failed_first_ = spawned_failed_first_ || !first_failed_;
+  if (left_ == 0) return;
+  if (options_.kill_on_bad_exit) {
+    failure_ended_it_ = true;
+    grace_ended_it_ = true;
+    tell_cancelled("TO TASK FAILURE");
+    end_step(SIGTERM);
+  } else if (options_.failure_grace) {
     grace_.begin(std::chrono::steady_clock::now(), *options_.failure_grace);
+  }
 }
 
 void StepRun::end_spawned() {

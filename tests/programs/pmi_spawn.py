@@ -40,7 +40,8 @@ class Pmi:
 
     def answer(self):
         text = self.wire.read(int(self.wire.read(6))).decode()
-        return dict(word.split("=", 1) for word in text.strip().rstrip(";").split(";"))
+        words = text.strip().replace(";;", "\0").rstrip(";").split(";")
+        return dict(word.replace("\0", ";").split("=", 1) for word in words)
 
     def ask(self, command, **fields):
         self.send([("cmd", command), *fields.items()])
