@@ -151,11 +151,14 @@ pid_t Container::start(const std::function<void()>& child) {
   });
 }
 
-pid_t Container::start_sharing(const std::function<void()>& child) {
+std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void()>>& children) {
   if (!stack_) stack_ = BorrowedStack::make();
-  if (!stack_) return start(child);
-  const pid_t pid = stack_->start(folder_.get(), child);
-  return pid > 0 ? pid : start(child);
+  std::vector<pid_t> pids =
+      stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    if (pids[i] == 0) pids[i] = start(children[i]);
+  }
+  return pids;
 }
 
 std::vector<pid_t> Container::pids() const {

@@ -24,10 +24,10 @@ class Container {
 
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
   pid_t start(const std::function<void()>& child);
-  /// As start(), without a copy of this process's memory: until `child` runs its program or exits,
-  /// this process waits, and what `child` writes to memory is written here too. For children that
-  /// do little; where it cannot be had, it is start().
-  pid_t start_sharing(const std::function<void()>& child);
+  /// As start() for many, without a copy of this process's memory: until each `child` runs its
+  /// program or exits, this process waits. For children that do little. The pids, -1 for what could
+  /// not be started.
+  std::vector<pid_t> start_sharing(const std::vector<std::function<void()>>& children);
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
@@ -44,7 +44,7 @@ class Container {
  private:
   std::string path_;
   Fd folder_;
-  std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory, one at a time
+  std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory
 };
 
 /// Living descendants of a process, by /proc.

@@ -4,9 +4,12 @@
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 
@@ -21,6 +24,10 @@ constexpr bool kPossible = false;
 
 constexpr std::size_t kStack = 256 * 1024;
 constexpr std::size_t kGuard = 4096;
+
+/// A process that starts others costs about as much as half a task.
+constexpr std::size_t kMostStarters = 4;
+constexpr std::size_t kFewestOfAStarter = 4;
 
 [[noreturn]] void enter(const std::function<void()>* child) {
   (*child)();
@@ -67,10 +74,14 @@ BorrowedStack::~BorrowedStack() {
   ::munmap(memory_, kStack);
 }
 
-pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child) {
+pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child, Of of) {
   clone_args args{};
   args.flags = CLONE_VM | CLONE_VFORK | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
-  args.exit_signal = SIGCHLD;
+  if (of == Of::parent_of_caller) {
+    args.flags |= CLONE_PARENT;  // with the signal that this process has for its own end
+  } else {
+    args.exit_signal = SIGCHLD;
+  }
   args.stack = reinterpret_cast<std::uint64_t>(memory_);
   args.stack_size = kStack;
   if (cgroup >= 0) args.cgroup = static_cast<std::uint64_t>(cgroup);
@@ -78,6 +89,44 @@ pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child) {
   if (result >= 0) return static_cast<pid_t>(result);
   errno = static_cast<int>(-result);
   return -1;
+}
+
+std::vector<pid_t> BorrowedStack::start_all(int cgroup,
+                                            std::span<const std::function<void()>> children) {
+  std::vector<pid_t> pids(children.size(), 0);
+  const std::size_t starters = std::min(kMostStarters, children.size() / kFewestOfAStarter);
+  void* const memory = starters < 2
+                           ? MAP_FAILED
+                           : ::mmap(nullptr, pids.size() * sizeof(pid_t), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    for (std::size_t i = 0; i < pids.size(); ++i) {
+      pids[i] = std::max(start(cgroup, children[i]), 0);
+    }
+    return pids;
+  }
+  auto* const started = static_cast<pid_t*>(memory);
+  std::vector<pid_t> workers(starters, -1);
+  for (std::size_t worker = 0; worker < starters; ++worker) {
+    workers[worker] = ::fork();
+    if (workers[worker] != 0) continue;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (std::size_t i = worker; i < pids.size(); i += starters) {
+      started[i] = std::max(start(cgroup, children[i], Of::parent_of_caller), 0);
+    }
+    ::_exit(0);
+  }
+  for (std::size_t worker = 0; worker < starters; ++worker) {
+    int status = 0;
+    while (workers[worker] > 0 && ::waitpid(workers[worker], &status, 0) < 0 && errno == EINTR) {
+    }
+    // One that was killed may have started what it has not written down.
+    for (std::size_t i = worker; i < pids.size(); i += starters) {
+      pids[i] = started[i] == 0 && status != 0 ? -1 : started[i];
+    }
+  }
+  ::munmap(memory, pids.size() * sizeof(pid_t));
+  return pids;
 }
 
 }  // namespace berth::step

@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace berth::step {
 
@@ -19,9 +21,15 @@ class BorrowedStack {
   BorrowedStack& operator=(const BorrowedStack&) = delete;
   ~BorrowedStack();
 
+  /// Whose child it becomes.
+  enum class Of { caller, parent_of_caller };
   /// `cgroup`: a descriptor, -1 = this process's own. `child` must end with execve or _exit: what
   /// it holds by then stays allocated here. Returns its pid, or -1 (errno).
-  pid_t start(int cgroup, const std::function<void()>& child);
+  pid_t start(int cgroup, const std::function<void()>& child, Of of = Of::caller);
+  /// One for each, all of them children of this process. When there are many, some processes start
+  /// them side by side: one that must wait for a CPU does not hold up all the others. A pid of 0:
+  /// nothing was started; -1: nobody knows.
+  std::vector<pid_t> start_all(int cgroup, std::span<const std::function<void()>> children);
 
  private:
   explicit BorrowedStack(void* memory) : memory_(memory) {}

@@ -20,29 +20,43 @@ int status_of(pid_t pid) {
   return status;
 }
 
-TEST(SharedStart, TheCallerGoesOnWhenTheProgramRuns) {
+class SharedStart : public testing::TestWithParam<int> {};
+
+TEST_P(SharedStart, AllRunTheirProgramsAsChildrenOfTheCaller) {
   Container container("");
-  for (int i = 0; i < 3; ++i) {
-    std::string text = "exit " + std::to_string(i + 4);
-    char* argv[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), text.data(), nullptr};
-    char* none[] = {nullptr};
-    const pid_t pid = container.start_sharing([&] { ::execve("/bin/sh", argv, none); });
-    ASSERT_GT(pid, 0);
-    EXPECT_EQ(WEXITSTATUS(status_of(pid)), i + 4);
+  const int count = GetParam();
+  std::vector<std::string> texts;
+  std::vector<std::function<void()>> children;
+  for (int i = 0; i < count; ++i) texts.push_back("exit " + std::to_string(i + 4));
+  for (std::string& text : texts) {
+    children.emplace_back([&text] {
+      char* argv[] = {const_cast<char*>("sh"), const_cast<char*>("-c"), text.data(), nullptr};
+      char* none[] = {nullptr};
+      ::execve("/bin/sh", argv, none);
+    });
   }
+  const std::vector<pid_t> pids = container.start_sharing(children);
+  ASSERT_EQ(pids.size(), children.size());
+  for (int i = 0; i < count; ++i) {
+    ASSERT_GT(pids[static_cast<std::size_t>(i)], 0);
+    EXPECT_EQ(WEXITSTATUS(status_of(pids[static_cast<std::size_t>(i)])), i + 4);
+  }
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // who started them is gone
 }
 
-TEST(SharedStart, AChildThatCannotRunItsProgramEndsAlone) {
+INSTANTIATE_TEST_SUITE_P(FewAndMany, SharedStart, testing::Values(0, 1, 7, 8, 16, 67));
+
+TEST(SharedStartOne, ThatCannotRunItsProgramEndsAlone) {
   Container container("");
   const pid_t parent = ::getpid();
-  const pid_t pid = container.start_sharing([&] { ::_exit(::getppid() == parent ? 9 : 8); });
-  ASSERT_GT(pid, 0);
-  EXPECT_EQ(WEXITSTATUS(status_of(pid)), 9);
-  const pid_t returned = container.start_sharing([] {});
-  EXPECT_EQ(WEXITSTATUS(status_of(returned)), 127);
+  const std::vector<pid_t> pids =
+      container.start_sharing({[&] { ::_exit(::getppid() == parent ? 9 : 8); }, [] {}});
+  ASSERT_EQ(pids.size(), 2U);
+  EXPECT_EQ(WEXITSTATUS(status_of(pids[0])), 9);
+  EXPECT_EQ(WEXITSTATUS(status_of(pids[1])), 127);
 }
 
-TEST(SharedStart, ADescriptorThatIsNoCgroupIsAnError) {
+TEST(SharedStartOne, ADescriptorThatIsNoCgroupIsAnError) {
   const auto stack = BorrowedStack::make();
   if (!stack) GTEST_SKIP() << "this build starts tasks by fork";
   EXPECT_EQ(stack->start(STDIN_FILENO + 1000, [] {}), -1);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,17 @@ class Supervisor {
   Result<std::shared_ptr<Fd>> make_input(Task& task);
   Result<std::shared_ptr<Fd>> make_output(Task& task, const wire::StdioSpec& how, bool error);
   Result<TaskEnds> make_terminal(Task& task);
-  Result<void> start_task(Task& task);
+  /// What is there before a task's process is.
+  struct Starting {
+    Task* task;
+    TaskEnds ends;
+    Fd pmi;
+    PreparedTask prepared;
+    bool takes_a_while;
+  };
+  Result<void> start_some(std::span<Task> tasks);
+  Result<Starting> make_ready(Task& task);
+  void started(Starting& starting, pid_t pid);
   void start_epilogs(Task& task);
   void tell_launched(const Error* refusal);
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
