@@ -27,6 +27,7 @@ void StepRun::set_state(Node& node, State state) {
   if (node.over()) return;
   node.state = state;
   if (!node.over()) return;
+  grace_.go_on(node.what.name, steady_clock::now());  // what ended there does not stand still
   --left_;
   Link& link = links_[node.link];
   if (--link.left == 0) link.wire.close();

@@ -16,8 +16,15 @@
 namespace berth::step {
 namespace {
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr bool kPossible = true;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kChecksStacks = true;
+#elif defined(__has_feature)
+constexpr bool kChecksStacks = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kChecksStacks = false;
+#endif
+#if defined(__x86_64__)
+constexpr bool kPossible = !kChecksStacks;
 #else
 constexpr bool kPossible = false;
 #endif
