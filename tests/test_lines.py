@@ -110,3 +110,16 @@ def test_components_share_the_program_that_stands_last(cluster):
 def test_what_test_only_refuses(cluster, words, last):
     run = cluster.run("sbatch", "--test-only", *words, "--wrap", "true", rc=1)
     assert [line for line in run.stderr.splitlines() if not line.startswith("berth: ")][-1] == last
+
+
+def test_ports_that_cannot_be_had(cluster):
+    run = cluster.run("srun", "-n1", "--mem=1G", "-w", "cpu1", "--resv-ports=20000", "true", rc=1)
+    assert "--resv-ports=20000: steps have the 10000 ports 20000-29999" in run.stderr, run.stderr
+    assert "ask for at most 10000" in run.stderr, run.stderr
+    # All of them are not free while another step has one of them.
+    job = cluster.submit("--mem=1G", "-n1", "-w", "cpu1", "-o", "/dev/null", "--wrap", "srun sleep 100")
+    until(lambda: cluster.out("squeue", "-h", "-s", "-j", job), what="the step")
+    run = cluster.run("srun", "-n1", "--mem=1G", "-w", "cpu1", "--resv-ports=10000", "true", rc=1)
+    assert "no 10000 in a row are free now" in run.stderr, run.stderr
+    cluster.run("scancel", job)
+    assert cluster.out("srun", "-n1", "--mem=1G", "-w", "cpu1", "--resv-ports=3", "printenv", "SLURM_STEP_RESV_PORTS")

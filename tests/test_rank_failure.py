@@ -126,3 +126,15 @@ def test_kill_on_bad_exit_has_no_grace(cluster):
     step.end()
     assert re.search(r"task 2 on n2 failed first: Exited with exit code 3; .*rank 2 has a problem", step.text), step.text
     assert time.monotonic() - began < GRACE + 8
+
+
+def test_the_clock_stands_still_while_the_job_is_suspended(cluster):
+    step = Step(cluster)
+    job = cluster.out("squeue", "-h", "-o", "%i").split()[0]
+    os.kill(step.ranks[2][1], signal.SIGUSR1)
+    cluster.run("scontrol", "suspend", job)
+    time.sleep(GRACE + 2)
+    assert step.process.poll() is None
+    cluster.run("scontrol", "resume", job)
+    assert step.end() == 3, step.text
+    assert "task 2 on n2 failed first" in step.text

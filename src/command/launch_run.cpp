@@ -79,20 +79,22 @@ int StepRun::run() {
   }
   if (abort_code_) return *abort_code_;
   // The others were ended by srun: what they ended with says nothing.
-  if (grace_ended_it_) return exit_code_of(first_failed_->second);
+  if (grace_ended_it_) {
+    return spawned_failed_first_ ? spawned_code_ : exit_code_of(first_failed_->second);
+  }
   if (quit_ || failed_to_run_) return std::max(exits_.exit_code(), 1);
-  return exits_.exit_code();
+  return exits_.exit_code() != 0 ? exits_.exit_code() : spawned_code_;
 }
 
 int StepRun::wait_status() const {
   if (abort_code_) return *abort_code_ << 8;
-  if (grace_ended_it_) return first_failed_->second;
+  if (grace_ended_it_) return spawned_failed_first_ ? spawned_code_ << 8 : first_failed_->second;
   const int status = exits_.wait_status();
   return status == 0 && (quit_ || failed_to_run_) ? 1 << 8 : status;
 }
 
 bool StepRun::finished() const {
-  return quit_ || left_ == 0;
+  return quit_ || (left_ == 0 && spawned_.empty());
 }
 
 void StepRun::dial_some() {
@@ -125,7 +127,7 @@ void StepRun::dial_some() {
 
 int StepRun::timeout() const {
   std::optional<Moment> soonest;
-  for (const auto& moment : {tell_at_, kill_at_, wait_until_, redial_at_, grace_until_}) {
+  for (const auto& moment : {tell_at_, kill_at_, wait_until_, redial_at_, grace_.until()}) {
     if (moment && (!soonest || *moment < *soonest)) soonest = moment;
   }
   int timeout = -1;
@@ -176,6 +178,7 @@ void StepRun::poll_once() {
     polled.push_back({link.wire.fd(), events, 0});
     waiting = waiting || (!slow && link.wire.has_frame());
   }
+  for (const Spawned& step : spawned_) polled.push_back({step.srun.says.get(), POLLIN, 0});
   ::poll(polled.data(), polled.size(), waiting ? 0 : timeout());
 
   while (const auto signal = signals_.take()) take_signal(*signal);
@@ -201,6 +204,11 @@ void StepRun::poll_once() {
       take_link(link);
     }
   }
+  // Links may have brought more of them: those were not polled.
+  for (std::size_t i = 0; kFixed + links_.size() + i < polled.size(); ++i) {
+    if (polled[kFixed + links_.size() + i].revents != 0) take_spawned(spawned_[i]);
+  }
+  std::erase_if(spawned_, [](const Spawned& step) { return !step.srun.says; });
 }
 
 void StepRun::take_input() {
@@ -240,16 +248,18 @@ void StepRun::drain() {
 void StepRun::run_timers() {
   const Moment now = steady_clock::now();
   if (tell_at_ && now >= *tell_at_) tell_exits();
-  if (grace_until_ && now >= *grace_until_) grace_is_over();
+  if (grace_.until() && now >= *grace_.until()) grace_is_over();
   if (kill_at_ && now >= *kill_at_) {
     kill_at_.reset();
     ending_ = Ending::killed;
     forward(SIGKILL);
+    end_spawned();
   }
+  if (left_ == 0 && !spawned_.empty()) spawned_outlive_us();
   if (wait_until_ && now >= *wait_until_ && first_exit_) {
     wait_until_.reset();
     const auto ago = std::chrono::duration_cast<seconds>(now - *first_exit_).count();
-    if (!finished() && ending_ == Ending::no && !options_.attached) {
+    if (left_ > 0 && !quit_ && ending_ == Ending::no && !options_.attached) {
       info(fmt::format("First task exited {}s ago", ago));
       tell_status();
       if (options_.wait && options_.wait->count() > 0) {

@@ -12,11 +12,14 @@
 #include <vector>
 
 #include "command/launch_exits.h"
+#include "command/launch_grace.h"
 #include "command/launch_merge.h"
 #include "command/launch_signals.h"
 #include "command/launch_sink.h"
+#include "command/launch_spawn.h"
 #include "command/submit_link.h"
 #include "launch/exchanges.h"
+#include "launch/name_service.h"
 #include "launch/node_link.h"
 #include "launch/tree.h"
 
@@ -54,6 +57,10 @@ struct RunOptions {
   // Files instead of standard output and standard error.
   std::shared_ptr<Sink> output;
   std::shared_ptr<Sink> error;
+  /// For steps that tasks of this one ask for; none: they cannot have any.
+  std::optional<SpawnTemplate> spawns;
+  /// This step is one that a task of another one has asked for.
+  std::optional<SpawnOrder> spawned;
 };
 
 /// A node of the step and the tasks there.
@@ -93,6 +100,13 @@ class StepRun {
     [[nodiscard]] bool over() const { return left == 0; }
   };
 
+  /// A step that a task here has asked for.
+  struct Spawned {
+    SpawnedSrun srun;
+    wire::Errand question;
+    std::string name = {};  // "12.3", once it runs
+  };
+
   void dial_some();
   void poll_once();
   [[nodiscard]] int timeout() const;
@@ -113,13 +127,22 @@ class StepRun {
   void send_to_all(const std::string& frame);
   void tell_layout();
   void take_exchange(wire::Exchange part);
-  std::string ask_name(std::string_view data);
   void take_errand(const wire::Errand& question);
+  /// To the node that it names; false when that is not there.
+  bool deliver(const wire::Errand& errand);
+  void take_pause(const wire::Errand& news);
   void take_abort(const wire::AbortStep& abort);
   void remember_error_line(std::uint32_t rank, std::string_view text);
   void note_failure(std::uint32_t rank, int status);
   void tell_first_failure();
   void grace_is_over();
+  // launch_run_spawn.cpp
+  void answer_errand(const wire::Errand& question, const Result<std::string>& answer);
+  void spawn(const wire::Errand& question);
+  void take_spawned(Spawned& step);
+  void end_spawned();
+  void spawned_outlive_us();
+  void tell_spawner();
   void launch_failed(Node& node, const Error& error);
   bool dial_again(Link& link, const Error& why);
   void link_lost(Link& link, const Error& error);
@@ -169,13 +192,18 @@ class StepRun {
   bool raw_ = false;  // the terminal is in raw mode
   launch::Exchanges exchanges_;
   bool layout_told_ = false;
-  std::map<std::string, std::string> names_;                   // that tasks have published
+  launch::NameService names_;
+  std::vector<Spawned> spawned_;
+  int spawned_code_ = 0;   // the highest of their exit codes
+  bool outlived_ = false;  // by some of them
+  bool spawner_told_ = false;
+  bool spawned_failed_first_ = false;
   std::optional<int> abort_code_;                              // of a task that ended all
   std::optional<std::pair<std::uint32_t, int>> first_failed_;  // rank, wait(2) status
   std::map<std::uint32_t, std::string> last_error_;            // line of each rank
   bool grace_ended_it_ = false;
-  std::optional<Moment> grace_until_;  // then the others are ended
-  std::optional<Moment> tell_at_;      // lines about ends are held a moment to be grouped
+  FailureGrace grace_;             // then the others are ended
+  std::optional<Moment> tell_at_;  // lines about ends are held a moment to be grouped
   std::optional<Moment> kill_at_;
   std::optional<Moment> first_exit_;
   std::optional<Moment> wait_until_;

@@ -51,6 +51,7 @@ void StepRun::take_signal(int signal) {
         end_step(SIGTERM);
       } else {
         forward(SIGKILL);
+        end_spawned();
       }
       return;
     case SIGCONT:
@@ -59,7 +60,9 @@ void StepRun::take_signal(int signal) {
     case SIGCHLD:
       return;
     default:
-      if (!options_.ignored_signals.contains(signal)) forward(signal);
+      if (options_.ignored_signals.contains(signal)) return;
+      forward(signal);
+      for (const Spawned& step : spawned_) ::kill(step.srun.pid, signal);
   }
 }
 
@@ -105,6 +108,7 @@ void StepRun::flush(Link& link) {
 
 void StepRun::end_step(int first_signal) {
   ending_ = Ending::asked;
+  end_spawned();
   // A node that has not answered yet finds nobody there when it does.
   for (Link& link : links_) {
     if (link.over()) continue;

@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "command/launch_run.h"
+#include "launch/errands.h"
 
 namespace berth::command {
 namespace {
@@ -14,7 +15,6 @@ using std::chrono::seconds;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMostOfALine = 300;
-constexpr std::size_t kMostNames = 10000;
 
 /// The last line with something in it, as far as it is worth repeating.
 std::string last_line(std::string_view text) {
@@ -49,6 +49,10 @@ void StepRun::tell_layout() {
     for (const std::uint32_t rank : node.what.ranks) one.add_ranks(rank);
   }
   layout.set_universe(options_.ntasks);
+  if (options_.spawned) {
+    *layout.mutable_given() = options_.spawned->tasks.given();
+    layout.set_spawner(options_.spawned->tasks.spawner());
+  }
   send_to_all(wire::framed(layout));
 }
 
@@ -66,47 +70,41 @@ void StepRun::take_exchange(wire::Exchange part) {
   end_step(SIGTERM);
 }
 
-/// MPI_Publish_name and its like: '+' a name and its port, '-' forget it, '?' where is it. Answered
-/// by '+' and the port, or '-'.
-std::string StepRun::ask_name(std::string_view data) {
-  if (data.empty()) return "-";
-  const std::size_t end = std::min(data.find('\0'), data.size());
-  const std::string name(data.substr(1, end - 1));
-  switch (data.front()) {
-    case '+':
-      if (names_.size() >= kMostNames ||
-          !names_.try_emplace(name, data.substr(std::min(end + 1, data.size()))).second) {
-        return "-";
-      }
-      return "+";
-    case '-':
-      return names_.erase(name) > 0 ? "+" : "-";
-    default: {
-      const auto found = names_.find(name);
-      return found == names_.end() ? "-" : "+" + found->second;
-    }
+void StepRun::take_errand(const wire::Errand& errand) {
+  if (!errand.to().empty()) {
+    if (!deliver(errand) && !errand.answer()) deliver(launch::unanswered(errand));
+    return;
   }
+  if (errand.answer()) return;
+  if (errand.channel() == launch::kPauseChannel) return take_pause(errand);
+  if (errand.channel() == launch::kSpawnChannel) return spawn(errand);
+  if (errand.channel() != launch::kNameChannel) {
+    deliver(launch::unanswered(errand));
+    return;
+  }
+  const auto question = launch::read_question(errand.data());
+  answer_errand(errand, question ? names_.answer(*question) : pass(question.error()));
 }
 
-void StepRun::take_errand(const wire::Errand& question) {
-  wire::Errand errand = question;
-  if (errand.to().empty()) {
-    errand.set_to(question.from());
-    errand.set_from("");
-    errand.set_answer(true);
-    errand.set_data(ask_name(question.data()));
+bool StepRun::deliver(const wire::Errand& errand) {
+  for (const Node& node : nodes_) {
+    if (node.what.name != errand.to() || node.over()) continue;
+    Link& link = links_[node.link];
+    link.wire.send_kept(wire::framed(errand));  // also to one that is late
+    flush(link);
+    return true;
   }
-  const auto deliver = [&](const wire::Errand& what) {
-    for (const Node& node : nodes_) {
-      if (node.what.name != what.to() || node.over()) continue;
-      Link& link = links_[node.link];
-      link.wire.send_kept(wire::framed(what));  // also to one that is late
-      flush(link);
-      return true;
-    }
-    return false;
-  };
-  if (!deliver(errand) && !errand.answer()) deliver(launch::unanswered(errand));
+  return false;
+}
+
+void StepRun::take_pause(const wire::Errand& news) {
+  const auto now = steady_clock::now();
+  const bool paused = news.data() == launch::kPaused;
+  if (paused) {
+    grace_.pause(news.from(), now);
+  } else {
+    grace_.go_on(news.from(), now);
+  }
 }
 
 void StepRun::take_abort(const wire::AbortStep& abort) {
@@ -126,10 +124,10 @@ void StepRun::remember_error_line(std::uint32_t rank, std::string_view text) {
 }
 
 void StepRun::note_failure(std::uint32_t rank, int status) {
-  if (status == 0 || first_failed_) return;
+  if (status == 0 || first_failed_ || spawned_failed_first_) return;
   first_failed_ = {rank, status};
   if (options_.failure_grace && !options_.kill_on_bad_exit) {
-    grace_until_ = steady_clock::now() + *options_.failure_grace;
+    grace_.begin(steady_clock::now(), *options_.failure_grace);
   }
 }
 
@@ -146,8 +144,8 @@ void StepRun::tell_first_failure() {
 }
 
 void StepRun::grace_is_over() {
-  grace_until_.reset();
-  if (finished() || ending_ != Ending::no || options_.attached ||
+  grace_.forget();
+  if (left_ == 0 || ending_ != Ending::no || options_.attached ||
       exits_.count() >= options_.ntasks) {
     return;
   }

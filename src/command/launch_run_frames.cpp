@@ -27,6 +27,7 @@ void StepRun::set_state(Node& node, State state) {
   if (node.over()) return;
   node.state = state;
   if (!node.over()) return;
+  grace_.go_on(node.what.name, steady_clock::now());  // what ended there does not stand still
   --left_;
   Link& link = links_[node.link];
   if (--link.left == 0) link.wire.close();
@@ -77,6 +78,7 @@ void StepRun::take_frame(Link& link, const wire::Frame& frame) {
       if (!link.begun) link.wire.answered();
       link.begun = true;
       set_state(*node, State::running);
+      tell_spawner();
       if (options_.verbosity > 0) {
         info(fmt::format("launched StepId={} on node {}: {}", step_name_, node->what.name,
                          tasks_text({reply->ranks().begin(), reply->ranks().end()})));

@@ -75,9 +75,11 @@ Result<void> check_programs(const Prepared& prepared) {
 
 class Srun {
  public:
-  Srun(const Prepared& prepared, const Environment& environment, std::optional<std::uint32_t> job)
+  Srun(const Prepared& prepared, const Environment& environment, std::optional<std::uint32_t> job,
+       std::optional<SpawnOrder> spawned)
       : prepared_(prepared),
         environment_(environment),
+        spawned_(std::move(spawned)),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH}),
         link_(environment, std::string(kName)),
         own_job_(!job),
@@ -248,6 +250,7 @@ class Srun {
       wire::Program& program = *plan.add_programs();
       program = program_of(prepared_, prepared_.parsed.components[i], facts, environment_);
       if (!sent_program_.empty() && i == 0) program.set_argv(0, sent_program_);
+      if (spawned_) put_spawned(program, spawned_->tasks);
     }
     Start start;
     for (int i = 0; i < grant.tickets_size(); ++i) {
@@ -307,6 +310,8 @@ class Srun {
       return code;
     }
     reclaim_on_return(facts);
+    options->spawns = spawn_template(prepared_.first(), job_, environment_);
+    options->spawned = std::move(spawned_);
     StepRun step(std::move(*options), std::move(start->nodes), std::move(start->branches), &link_,
                  signals_);
     const int code = step.run();
@@ -416,6 +421,7 @@ class Srun {
 
   const Prepared& prepared_;
   const Environment& environment_;
+  std::optional<SpawnOrder> spawned_;  // MPI_Comm_spawn in another step is what it is for
   SignalFd signals_;
   ControllerLink link_;
   bool own_job_;
@@ -427,7 +433,10 @@ class Srun {
 
 }  // namespace
 
-int run_srun(std::span<const std::string> words, const Environment& environment) {
+int run_srun(std::span<const std::string> words, const Environment& around) {
+  Environment environment = around;
+  auto spawned = take_spawn_order(environment);
+  if (!spawned) return own_exit_code(environment, print_error(spawned.error(), kName));
   const std::optional<std::uint32_t> job = job_around(words, environment);
   const auto prepared = prepare(Command::srun, words, {}, environment, job.has_value());
   if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kName));
@@ -435,7 +444,7 @@ int run_srun(std::span<const std::string> words, const Environment& environment)
   if (auto sound = check_programs(*prepared); !sound) {
     return own_exit_code(environment, print_error(sound.error(), kName));
   }
-  return Srun(*prepared, environment, job).run();
+  return Srun(*prepared, environment, job, std::move(*spawned)).run();
 }
 
 }  // namespace berth::command

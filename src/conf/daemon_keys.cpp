@@ -40,6 +40,9 @@ struct Text {
 struct Flag {
   bool K::* field;
 };
+struct Choice {
+  std::optional<bool> K::* field;
+};
 struct Words {
   std::vector<std::string> K::* field;
   Letters letters = Letters::as_written;
@@ -50,7 +53,7 @@ struct Options {
 };
 struct Row {
   std::string_view key;
-  std::variant<Count, Limit, Text, Flag, Words, Options> to;
+  std::variant<Count, Limit, Text, Flag, Choice, Words, Options> to;
 };
 
 constexpr auto kRows = std::to_array<Row>({
@@ -71,7 +74,7 @@ constexpr auto kRows = std::to_array<Row>({
     {"SlurmdTimeout", Count{&K::node_timeout_seconds}},
     {"ReturnToService", Count{&K::return_to_service, 2}},
     {"KillWait", Count{&K::kill_wait_seconds}},
-    {"KillOnBadExit", Flag{&K::kill_on_bad_exit}},
+    {"KillOnBadExit", Choice{&K::kill_on_bad_exit}},
     {"WaitTime", Count{&K::wait_seconds}},
     {"InactiveLimit", Count{&K::inactive_seconds}},
     {"MinJobAge", Count{&K::min_job_age_seconds, kLargest}},
@@ -150,6 +153,9 @@ struct Apply {
     keys.*to.field = pair.value == "(null)" ? std::string() : pair.value;
   }
   void operator()(const Flag& to) const {
+    if (const auto value = boolean(pair, complaints)) keys.*to.field = value->value;
+  }
+  void operator()(const Choice& to) const {
     if (const auto value = boolean(pair, complaints)) keys.*to.field = value->value;
   }
   void operator()(const Words& to) const {
@@ -235,14 +241,49 @@ void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints&
   }
 }
 
+/// What LaunchParameters says of berth's own.
+void failure_grace(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  keys.failure_grace.reset();
+  const auto given = keys.launch.find("failure_grace");
+  if (given == keys.launch.end()) return;
+  if (const auto seconds = text::parse_number(given->second, kMaxSeconds)) {
+    keys.failure_grace = static_cast<std::uint32_t>(*seconds);
+    return;
+  }
+  complaints.error(pair.at, fmt::format("{}=failure_grace{}{}: allowed is failure_grace=SECONDS, "
+                                        "0 to {} (0 = the others may go on for ever)",
+                                        pair.key, given->second.empty() ? "" : "=",
+                                        shown(given->second), kMaxSeconds));
+}
+
+/// What MpiParams says of ports; its other words are Slurm's own business.
+void step_ports(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  keys.step_ports.reset();
+  for (const std::string& word : word_list(pair).value) {
+    constexpr std::string_view kPorts = "ports=";
+    if (!text::equal_ignoring_case(word.substr(0, kPorts.size()), kPorts)) continue;
+    const std::string_view value = std::string_view(word).substr(kPorts.size());
+    const std::size_t dash = value.find('-');
+    const auto first = text::parse_number(value.substr(0, dash), UINT16_MAX);
+    const auto last = dash == std::string_view::npos
+                          ? std::nullopt
+                          : text::parse_number(value.substr(dash + 1), UINT16_MAX);
+    if (!first || !last || *first == 0 || *first > *last) {
+      complaints.error(pair.at, fmt::format("{}={}: allowed is ports=FIRST-LAST, such as "
+                                            "ports=20000-29999",
+                                            pair.key, shown(word)));
+      continue;
+    }
+    keys.step_ports = {static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
+  }
+}
+
 }  // namespace
 
 std::uint32_t DaemonKeys::failure_grace_seconds() const {
   constexpr std::uint32_t kDefault = 30;
-  const auto given = launch.find("failure_grace");
-  if (given == launch.end()) return kDefault;
-  return static_cast<std::uint32_t>(
-      text::parse_number(given->second, UINT32_MAX).value_or(kDefault));
+  // Who says in so many words that a failed task ends nothing means all tasks of all steps.
+  return failure_grace.value_or(kill_on_bad_exit == false ? 0 : kDefault);
 }
 
 bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
@@ -274,6 +315,8 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   const auto row = std::ranges::find_if(kRows, [&](const Row& r) { return is(pair, r.key); });
   if (row == kRows.end()) return false;
   std::visit(Apply{pair, keys, complaints}, row->to);
+  if (is(pair, "LaunchParameters")) failure_grace(pair, keys, complaints);
+  if (is(pair, "MpiParams")) step_ports(pair, keys, complaints);
   return true;
 }
 

@@ -26,6 +26,13 @@ struct ControllerHost {
 /// "defer,bf_window=2880": words, and words with a value ("" for those without).
 using Parameters = std::map<std::string, std::string, std::less<>>;
 
+/// From the first to the last.
+struct PortSpan {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  friend bool operator==(const PortSpan&, const PortSpan&) = default;
+};
+
 inline constexpr std::uint32_t kDefaultTreeWidth = 16;
 
 struct DaemonKeys {
@@ -50,7 +57,7 @@ struct DaemonKeys {
   std::uint32_t node_timeout_seconds = 300;  // 0 = a silent node is never DOWN
   std::uint32_t return_to_service = 0;
   std::uint32_t kill_wait_seconds = 30;
-  bool kill_on_bad_exit = false;
+  std::optional<bool> kill_on_bad_exit;     // unset = nobody said
   std::uint32_t wait_seconds = 0;           // 0 = srun waits for ever
   std::uint32_t inactive_seconds = 0;       // 0 = no limit
   std::uint32_t min_job_age_seconds = 300;  // 0 = ended jobs stay
@@ -98,11 +105,13 @@ struct DaemonKeys {
   std::string accounting_storage_type;
   std::vector<std::string> accounting_enforce;  // lower case
   std::vector<std::string> accounting_tres;     // what is added to the usual ones
-  std::string mpi_params;                       // MpiParams: "ports=12000-12999"
+  std::string mpi_params;                       // MpiParams as written
+  std::optional<PortSpan> step_ports;           // of MpiParams: "ports=12000-12999"
+  std::optional<std::uint32_t> failure_grace;   // of LaunchParameters, in seconds
   std::string mail_program = "/bin/mail";
 
   /// LaunchParameters=failure_grace=SECONDS (berth's own): how long the other tasks of a step have
-  /// when one has failed; 0 = for ever.
+  /// when one has failed; 0 = for ever, as for a site that says KillOnBadExit=0 and no grace.
   [[nodiscard]] std::uint32_t failure_grace_seconds() const;
   /// SlurmdParameters=config_overrides: what slurm.conf says counts, not what a node finds.
   [[nodiscard]] bool config_overrides() const { return node.contains("config_overrides"); }

@@ -76,6 +76,21 @@ TEST(DaemonKeys, DefaultsAreSlurms) {
   EXPECT_FALSE(keys.prolog_timeout_seconds);
 }
 
+TEST(DaemonKeys, PortsOfSteps) {
+  EXPECT_EQ(read("MpiParams=disable_slurm_hydra_bootstrap,ports=100-200").daemon.step_ports,
+            (PortSpan{100, 200}));
+  EXPECT_FALSE(read("MpiParams=disable_slurm_hydra_bootstrap").daemon.step_ports);
+}
+
+TEST(DaemonKeys, WhoSaysThatAFailureEndsNothingHasNoGrace) {
+  EXPECT_EQ(read("").daemon.failure_grace_seconds(), 30u);
+  EXPECT_EQ(read("KillOnBadExit=1").daemon.failure_grace_seconds(), 30u);
+  EXPECT_EQ(read("KillOnBadExit=0").daemon.failure_grace_seconds(), 0u);
+  EXPECT_EQ(
+      read("KillOnBadExit=0\nLaunchParameters=failure_grace=5").daemon.failure_grace_seconds(), 5u);
+  EXPECT_EQ(read("LaunchParameters=failure_grace=0").daemon.failure_grace_seconds(), 0u);
+}
+
 TEST(DaemonKeys, Refuses) {
   struct Row {
     const char* text;
@@ -91,6 +106,22 @@ TEST(DaemonKeys, Refuses) {
       {"NodeName=n1 Port=0", "slurm.conf:2: Port=0: allowed is a whole number from 1 to 65535"},
       {"NodeName=n[1-3] NodeAddr=a[1-2]",
        "slurm.conf:2: NodeAddr= has 2 entries for 3 nodes; give one for each, or one"},
+      {"LaunchParameters=use_interactive_step,failure_grace=soon",
+       "slurm.conf:2: LaunchParameters=failure_grace=soon: allowed is failure_grace=SECONDS, 0 to "
+       "65533 (0 = the others may go on for ever)"},
+      {"LaunchParameters=failure_grace",
+       "slurm.conf:2: LaunchParameters=failure_grace: allowed is failure_grace=SECONDS, 0 to 65533 "
+       "(0 = the others may go on for ever)"},
+      {"MpiParams=ports=abc",
+       "slurm.conf:2: MpiParams=ports=abc: allowed is ports=FIRST-LAST, such as "
+       "ports=20000-29999"},
+      {"MpiParams=ports=300-200",
+       "slurm.conf:2: MpiParams=ports=300-200: allowed is ports=FIRST-LAST, such as "
+       "ports=20000-29999"},
+      {"MpiParams=ports=1-70000",
+       "slurm.conf:2: MpiParams=ports=1-70000: allowed is ports=FIRST-LAST, such as "
+       "ports=20000-29999"},
+      {"KillOnBadExit=maybe", "slurm.conf:2: KillOnBadExit=maybe: allowed are YES and NO"},
   };
   for (const Row& row : rows) {
     std::vector<std::string> errors;

@@ -235,7 +235,7 @@ void Engine::grant_step(job::GrantStep effect, job::Time now) {
   const User user = user_of(*job);
   effect.grant.set_user(user.name);
   effect.grant.set_kill_wait_seconds(setup_.keys().kill_wait_seconds);
-  effect.grant.set_kill_on_bad_exit(setup_.keys().kill_on_bad_exit);
+  effect.grant.set_kill_on_bad_exit(setup_.keys().kill_on_bad_exit.value_or(false));
   effect.grant.set_wait_seconds(setup_.keys().wait_seconds);
   effect.grant.set_failure_grace_seconds(setup_.keys().failure_grace_seconds());
   effect.grant.set_srun_prolog(setup_.keys().srun_prolog);

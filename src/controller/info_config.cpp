@@ -420,7 +420,7 @@ void put_rules(Values& v, const Setup& setup) {
   v["InteractiveStepOptions"] = keys.interactive_step_options;
   v["JobFileAppend"] = flag(keys.job_file_append);
   v["JobRequeue"] = flag(keys.job_requeue);
-  v["KillOnBadExit"] = flag(keys.kill_on_bad_exit);
+  v["KillOnBadExit"] = flag(keys.kill_on_bad_exit.value_or(false));
   v["LaunchParameters"] = parameters(keys.launch);
   v["Licenses"] = or_none(keys.licenses);
   v["MailProg"] = keys.mail_program;

@@ -96,6 +96,24 @@ std::uint32_t ports_asked(const request::Request& request) {
       std::max<std::uint64_t>(text::parse_number(given->text, UINT16_MAX).value_or(1), 1));
 }
 
+Error no_ports(std::uint32_t asked, const PortRange& range) {
+  const std::uint32_t there = range.last - range.first + 1;
+  const std::string what =
+      fmt::format("--resv-ports={}: steps have the {} ports {}-{} of the node of their first task",
+                  asked, there, range.first, range.last);
+  if (asked > there) {
+    return fail(Code::bad_value, what,
+                fmt::format("ask for at most {}, or let the administrator widen "
+                            "MpiParams=ports=FIRST-LAST in slurm.conf",
+                            there))
+        .error();
+  }
+  return fail(Code::nodes_busy,
+              fmt::format("{}, of which no {} in a row are free now", what, asked),
+              "ask for fewer, or try again when other steps on that node have ended")
+      .error();
+}
+
 }  // namespace
 
 /// Tells all nodes of the step where rank 0 is, and the ports that are the step's own there.
@@ -239,6 +257,10 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
       whole.launcher || waiting.ask.kind() == "interactive"
           ? nullptr
           : meeting_place(specs, ports_asked(requests.front()));
+  if (!lease && requests.front().given.has(Opt::resv_ports) && !whole.launcher &&
+      waiting.ask.kind() != "interactive") {
+    return refuse(no_ports(ports_asked(requests.front()), policy.ports));
+  }
   GrantStep grant;
   grant.key = waiting.key;
   grant.grant.set_job_id(job.id);
@@ -249,12 +271,6 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
     wire::Line* line = grant.grant.add_lines();
     line->set_severity(static_cast<std::uint32_t>(message.severity));
     line->set_text(message.text);
-  }
-  if (!lease && requests.front().given.has(Opt::resv_ports) && !whole.launcher) {
-    wire::Line* line = grant.grant.add_lines();
-    line->set_severity(static_cast<std::uint32_t>(Severity::warning));
-    line->set_text(fmt::format("no {} ports in a row are free for the step: it has none",
-                               ports_asked(requests.front())));
   }
   std::vector<std::string> names;
   for (const wire::StepSpec& spec : specs) names.push_back(spec.node());

@@ -87,8 +87,9 @@ pmix_server_module_t Server::callbacks() {
                     pmix_spawn_cbfunc_t, void*) -> pmix_status_t {
     wire::PmixServes message;
     message.set_trouble(
-        fmt::format("task {} asked for more tasks (MPI_Comm_spawn), which a step "
-                    "cannot have: start them all with srun -n",
+        fmt::format("task {} asked for more tasks (MPI_Comm_spawn), which a step with PMIx "
+                    "cannot have: start them all with srun -n, or use an MPI that speaks PMI-1 "
+                    "or PMI-2",
                     proc->rank));
     the_server->supervisor_.send(message);
     return PMIX_ERR_NOT_SUPPORTED;

@@ -168,23 +168,6 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
   return policy;
 }
 
-/// "ports=12000-12999"; what is not that leaves berth's own range.
-static job::PortRange ports_of(std::string_view params) {
-  job::PortRange range;
-  for (const std::string_view word : text::split(params, ',')) {
-    if (!word.starts_with("ports=")) continue;
-    const std::string_view value = word.substr(6);
-    const std::size_t dash = value.find('-');
-    if (dash == value.npos) continue;
-    const auto first = text::parse_number(value.substr(0, dash), UINT16_MAX);
-    const auto last = text::parse_number(value.substr(dash + 1), UINT16_MAX);
-    if (first && last && *first > 0 && *first <= *last) {
-      range = {static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last)};
-    }
-  }
-  return range;
-}
-
 job::Policy policy_of(const conf::Config& config, const std::string& conf_path, bool emulated,
                       const FindMembers& find_members) {
   const conf::DaemonKeys& keys = config.slurm.daemon;
@@ -216,7 +199,7 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
                                keys.scheduler.contains("kill_invalid_depend");
   policy.job_file_append = keys.job_file_append;
   policy.emulated = emulated;
-  policy.ports = ports_of(keys.mpi_params);
+  if (keys.step_ports) policy.ports = {keys.step_ports->first, keys.step_ports->last};
   policy.licenses = licenses_in(keys.licenses);
   policy.priority = priority_of(keys.priority);
   policy.preempt = preempt_of(keys);

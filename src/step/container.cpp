@@ -151,6 +151,16 @@ pid_t Container::start(const std::function<void()>& child) {
   });
 }
 
+std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void()>>& children) {
+  if (!stack_) stack_ = BorrowedStack::make();
+  std::vector<pid_t> pids =
+      stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    if (pids[i] == 0) pids[i] = start(children[i]);
+  }
+  return pids;
+}
+
 std::vector<pid_t> Container::pids() const {
   return path_.empty() ? descendants_of(::getpid()) : members_of(path_);
 }

@@ -8,10 +8,12 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "step/shared_start.h"
 
 namespace berth::step {
 
@@ -22,6 +24,10 @@ class Container {
 
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
   pid_t start(const std::function<void()>& child);
+  /// As start() for many, without a copy of this process's memory: until each `child` runs its
+  /// program or exits, this process waits. For children that do little. The pids, -1 for what could
+  /// not be started.
+  std::vector<pid_t> start_sharing(const std::vector<std::function<void()>>& children);
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
@@ -38,6 +44,7 @@ class Container {
  private:
   std::string path_;
   Fd folder_;
+  std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory
 };
 
 /// Living descendants of a process, by /proc.

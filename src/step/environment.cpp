@@ -2,7 +2,6 @@
 #include "step/environment.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -39,23 +38,27 @@ void keep_counts(const wire::Program& program, Environment& env) {
   }
 }
 
-/// Only what the user has not said. What an outer step said does not count: its ranks are others.
+/// What an outer step said of its own ranks does not count here.
+void forget_outer_rendezvous(Environment& env) {
+  const auto outer = env.find("BERTH_RENDEZVOUS");
+  if (outer == env.end()) return;
+  const std::string said = outer->second;
+  env.erase(outer);
+  for (std::string_view rest = said; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::string_view one = rest.substr(0, end);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    // One that was changed since is the user's.
+    const auto at = env.find(one.substr(0, equals));
+    if (at != env.end() && at->second == one.substr(std::min(equals + 1, one.size())))
+      env.erase(at);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+/// Only what the user has not said.
 void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
                     const wire::Program& program, Environment& env) {
-  if (const auto outer = env.find("BERTH_RENDEZVOUS"); outer != env.end()) {
-    const std::string said = outer->second;
-    env.erase(outer);
-    for (std::string_view rest = said; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(','), rest.size());
-      const std::string_view one = rest.substr(0, end);
-      const std::size_t equals = std::min(one.find('='), one.size());
-      // One that was changed since is the user's.
-      const auto at = env.find(one.substr(0, equals));
-      if (at != env.end() && at->second == one.substr(std::min(equals + 1, one.size())))
-        env.erase(at);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-  }
   if (program.launcher() == "none") return;
   auto variables = launch::rendezvous(spec, task);
   if (const auto at = env.find("SLURM_STEP_TASKS_PER_NODE");
@@ -69,37 +72,46 @@ void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
   for (const auto& [name, value] : variables) {
     if (alone && name.starts_with("PET_")) continue;
     if (!env.try_emplace(name, value).second) continue;
-    names += fmt::format("{}{}={}", names.empty() ? "" : ",", name, value);
+    if (!names.empty()) names += ',';
+    names.append(name).append(1, '=').append(value);
   }
   if (!names.empty()) env.emplace("BERTH_RENDEZVOUS", std::move(names));
 }
 
 }  // namespace
 
-Environment task_environment(const wire::StepSpec& spec, const wire::TaskSpec& task,
-                             const wire::Program& program, const std::string& mark) {
-  Environment env;
-  for (const wire::Variable& v : program.environment()) env.insert_or_assign(v.name(), v.value());
-  for (const std::string& name : spec.unset()) env.erase(name);
-  for (const wire::Variable& v : spec.common()) env.insert_or_assign(v.name(), v.value());
-  for (const wire::Variable& v : task.variables()) env.insert_or_assign(v.name(), v.value());
-  if (program.preserve_env()) keep_counts(program, env);
+StepEnvironment::StepEnvironment(const wire::StepSpec& spec, const wire::Program& program,
+                                 const std::string& mark)
+    : spec_(spec), program_(program) {
+  for (const wire::Variable& v : program.environment()) {
+    common_.insert_or_assign(v.name(), v.value());
+  }
+  for (const std::string& name : spec.unset()) common_.erase(name);
+  for (const wire::Variable& v : spec.common()) common_.insert_or_assign(v.name(), v.value());
+  forget_outer_rendezvous(common_);
+  if (std::string ports = launch::port_text(spec); !ports.empty()) {
+    common_.insert_or_assign("SLURM_STEP_RESV_PORTS", std::move(ports));
+  }
+  common_.insert_or_assign("BERTH_STEP", mark);
+  for (const wire::TaskSpec& task : spec.tasks()) {
+    ranks_ += fmt::format("{}{}", ranks_.empty() ? "" : ",", task.rank());
+  }
+}
 
-  std::vector<std::uint32_t> ranks;
-  for (const wire::TaskSpec& other : spec.tasks()) ranks.push_back(other.rank());
-  env.try_emplace("SLURMD_NODENAME", spec.node());
-  env.try_emplace("SLURM_NODEID", std::to_string(spec.node_id()));
+Environment StepEnvironment::of(const wire::TaskSpec& task) const {
+  Environment env = common_;
+  for (const wire::Variable& v : task.variables()) env.insert_or_assign(v.name(), v.value());
+  if (program_.preserve_env()) keep_counts(program_, env);
+
+  env.try_emplace("SLURMD_NODENAME", spec_.node());
+  env.try_emplace("SLURM_NODEID", std::to_string(spec_.node_id()));
   env.try_emplace("SLURM_PROCID", std::to_string(task.rank()));
   env.try_emplace("SLURM_LOCALID", std::to_string(task.local_id()));
-  env.try_emplace("SLURM_GTIDS", fmt::format("{}", fmt::join(ranks, ",")));
+  env.try_emplace("SLURM_GTIDS", ranks_);
   if (const auto cpus = text::parse_id_set(task.cpus()); cpus && cpus->any()) {
     env.try_emplace("BERTH_TASK_CPUS", cpus->hex());
   }
-  if (std::string ports = launch::port_text(spec); !ports.empty()) {
-    env.insert_or_assign("SLURM_STEP_RESV_PORTS", std::move(ports));
-  }
-  put_rendezvous(spec, task, program, env);
-  env.insert_or_assign("BERTH_STEP", mark);
+  put_rendezvous(spec_, task, program_, env);
   return env;
 }
 
@@ -125,11 +137,29 @@ std::string apply_task_prolog(std::string_view output, Environment& environment)
 }
 
 EnvironmentBlock::EnvironmentBlock(const Environment& environment) {
-  strings_.reserve(environment.size());
+  std::size_t size = 0;
+  for (const auto& [name, value] : environment) size += name.size() + value.size() + 2;
+  text_.resize(size);
   pointers_.reserve(environment.size() + 1);
-  for (const auto& [name, value] : environment) strings_.push_back(name + '=' + value);
-  for (std::string& s : strings_) pointers_.push_back(s.data());
+  char* at = text_.data();
+  const auto put = [&at](std::string_view what, char end) {
+    at = std::ranges::copy(what, at).out;
+    *at++ = end;
+  };
+  for (const auto& [name, value] : environment) {
+    pointers_.push_back(at);
+    put(name, '=');
+    put(value, '\0');
+  }
   pointers_.push_back(nullptr);
+}
+
+void EnvironmentBlock::replace(char* assignment) {
+  const std::string_view whole = assignment;
+  const std::string_view name = whole.substr(0, std::min(whole.find('=') + 1, whole.size()));
+  for (char*& pointer : pointers_) {
+    if (pointer != nullptr && std::string_view(pointer).starts_with(name)) pointer = assignment;
+  }
 }
 
 }  // namespace berth::step

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "launch/errands.h"
 #include "launch/exchanges.h"
 #include "pmi/mapping.h"
 #include "step/needs_pmix.h"
@@ -23,7 +24,6 @@ namespace {
 
 constexpr const char* kPmiChannel = "pmi";
 constexpr const char* kPmixChannel = "pmix";
-constexpr const char* kNameService = "names";
 
 template <class... F>
 struct Cases : F... {
@@ -113,8 +113,8 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
     environment.erase(name);
   }
   if (lines_.contains(rank)) {
-    for (auto& [name, value] :
-         pmi::task_variables(step_text(spec_), kPmiDescriptor, rank, spec_.ntasks(), false)) {
+    for (auto& [name, value] : pmi::task_variables(step_text(spec_), kPmiDescriptor, rank,
+                                                   spec_.ntasks(), order_.program().spawned())) {
       environment.insert_or_assign(name, value);
     }
   }
@@ -204,6 +204,11 @@ void KeyExchange::start_server() {
     ranks_of_node.emplace_back(node.ranks().begin(), node.ranks().end());
   }
   for (const wire::TaskSpec& task : spec_.tasks()) step.ranks.push_back(task.rank());
+  for (const wire::ProgramOf& own : order_.program().multi_prog()) {
+    if (own.appnum() > 0) step.appnums.emplace(own.rank(), own.appnum());
+  }
+  for (const wire::Variable& pair : layout_->given()) step.given[pair.name()] = pair.value();
+  step.spawner = layout_->spawner();
   step.mapping = pmi::process_mapping(ranks_of_node);
   server_.emplace(std::move(step));
   for (const wire::TaskSpec& task : spec_.tasks()) {
@@ -255,47 +260,45 @@ void KeyExchange::act() {
 }
 
 void KeyExchange::act(const pmi::Event& event) {
-  std::visit(Cases{
-                 [this](const pmi::Answer& answer) {
-                   Line& line = lines_[answer.rank];
-                   if (!line.fd) return;
-                   line.out += answer.bytes;
-                   write_task(answer.rank);
-                 },
-                 [this](const pmi::Contribution& part) {
-                   if (layout_->nodes_size() == 1) return fenced(part.number, part.bytes);
-                   wire::Exchange exchange;
-                   exchange.set_channel(kPmiChannel);
-                   exchange.set_number(part.number);
-                   exchange.set_nodes(1);
-                   exchange.set_data(part.bytes);
-                   outside_.up(wire::framed(exchange));
-                 },
-                 [this](const pmi::Abort& abort) {
-                   wire::AbortStep message;
-                   message.set_rank(abort.rank);
-                   message.set_code(abort.code);
-                   message.set_text(abort.message);
-                   abort_step(message);
-                 },
-                 [this](const pmi::Publish& ask) { ask_root(ask.ticket, '+', ask.name, ask.port); },
-                 [this](const pmi::Unpublish& ask) { ask_root(ask.ticket, '-', ask.name, ""); },
-                 [this](const pmi::Lookup& ask) { ask_root(ask.ticket, '?', ask.name, ""); },
-                 [this](const pmi::SpawnRequest& ask) {
-                   outside_.say(
-                       fmt::format("task {} asked for more tasks (MPI_Comm_spawn), which "
-                                   "a step cannot have: start them all with srun -n",
-                                   ask.rank));
-                   server_->spawned(ask.ticket, fail(Code::unsupported, "a step cannot grow"));
-                 },
-                 [this](const pmi::Misuse& misuse) {
-                   outside_.say(
-                       fmt::format("task {} broke the PMI protocol: {}", misuse.rank, misuse.what));
-                   lines_[misuse.rank].fd.reset();
-                 },
-                 [](const pmi::Departed&) {},
-             },
-             event);
+  using Ask = launch::NameQuestion::Kind;
+  std::visit(
+      Cases{
+          [this](const pmi::Answer& answer) {
+            Line& line = lines_[answer.rank];
+            if (!line.fd) return;
+            line.out += answer.bytes;
+            write_task(answer.rank);
+          },
+          [this](const pmi::Contribution& part) {
+            if (layout_->nodes_size() == 1) return fenced(part.number, part.bytes);
+            wire::Exchange exchange;
+            exchange.set_channel(kPmiChannel);
+            exchange.set_number(part.number);
+            exchange.set_nodes(1);
+            exchange.set_data(part.bytes);
+            outside_.up(wire::framed(exchange));
+          },
+          [this](const pmi::Abort& abort) {
+            wire::AbortStep message;
+            message.set_rank(abort.rank);
+            message.set_code(abort.code);
+            message.set_text(abort.message);
+            abort_step(message);
+          },
+          [this](const pmi::Publish& ask) {
+            ask_name(ask.ticket, {Ask::publish, ask.name, ask.port});
+          },
+          [this](const pmi::Unpublish& ask) { ask_name(ask.ticket, {Ask::forget, ask.name}); },
+          [this](const pmi::Lookup& ask) { ask_name(ask.ticket, {Ask::find, ask.name}); },
+          [this](const pmi::SpawnRequest& ask) { ask_spawn(ask); },
+          [this](const pmi::Misuse& misuse) {
+            outside_.say(
+                fmt::format("task {} broke the PMI protocol: {}", misuse.rank, misuse.what));
+            lines_[misuse.rank].fd.reset();
+          },
+          [](const pmi::Departed&) {},
+      },
+      event);
 }
 
 void KeyExchange::fenced(std::uint64_t number, std::string_view data) {
@@ -317,13 +320,34 @@ std::optional<int> KeyExchange::abort_code(std::uint32_t rank) const {
   return (at->second & 0xff) == 0 ? 1 : at->second & 0xff;
 }
 
-void KeyExchange::ask_root(std::uint64_t ticket, char what, const std::string& name,
-                           const std::string& port) {
+void KeyExchange::ask_name(std::uint64_t ticket, const launch::NameQuestion& question) {
+  ask_root(launch::kNameChannel, ticket, launch::question_text(question));
+}
+
+void KeyExchange::ask_spawn(const pmi::SpawnRequest& request) {
+  wire::SpawnTasks tasks;
+  tasks.set_rank(request.rank);
+  tasks.set_spawner(step_text(spec_));
+  const auto put = [](wire::Variable* pair, const std::string& name, const std::string& value) {
+    pair->set_name(name);
+    pair->set_value(value);
+  };
+  for (const pmi::SpawnCommand& command : request.commands) {
+    wire::SpawnProgram& program = *tasks.add_programs();
+    for (const std::string& word : command.argv) program.add_argv(word);
+    program.set_tasks(command.tasks);
+    for (const auto& [key, value] : command.info) put(program.add_info(), key, value);
+  }
+  for (const auto& [key, value] : request.given) put(tasks.add_given(), key, value);
+  ask_root(launch::kSpawnChannel, request.ticket, tasks.SerializeAsString());
+}
+
+void KeyExchange::ask_root(const char* channel, std::uint64_t ticket, std::string data) {
   wire::Errand errand;
   errand.set_from(spec_.node());
-  errand.set_channel(kNameService);
+  errand.set_channel(channel);
   errand.set_number(ticket);
-  errand.set_data(what + name + '\0' + port);
+  errand.set_data(std::move(data));
   outside_.up(wire::framed(errand));
 }
 
@@ -345,31 +369,34 @@ bool KeyExchange::take(const wire::Frame& frame) {
       }
       return true;
     }
-    case wire::Kind::Errand: {
-      const auto errand = wire::decode<wire::Errand>(frame.payload);
-      if (errand && errand->channel() == kPmixChannel) {
-        // Another node asks for what a task here has put: it will have, even if none has spoken
-        // yet.
-        helper_wanted_ = true;
-        ask_layout();
-        if (helper_ && helper_->open()) {
-          helper_->send(*errand);
-          helper_->flush();
-        } else if (!errand->answer()) {
-          outside_.up(wire::framed(launch::unanswered(*errand)));
-        }
-      } else if (errand && errand->answer() && errand->channel() == kNameService && server_) {
-        const bool found = errand->data().starts_with('+');
-        server_->named(errand->number(),
-                       found ? Result<std::string>(errand->data().substr(1))
-                             : Result<std::string>(fail(Code::bad_value, "no such name")));
-        act();
-      }
+    case wire::Kind::Errand:
+      if (const auto errand = wire::decode<wire::Errand>(frame.payload)) take_errand(*errand);
       return true;
-    }
     default:
       return false;
   }
+}
+
+void KeyExchange::take_errand(const wire::Errand& errand) {
+  if (errand.channel() == kPmixChannel) {
+    // Another node asks for what a task here has put: it will have, even if none has spoken yet.
+    helper_wanted_ = true;
+    ask_layout();
+    if (helper_ && helper_->open()) {
+      helper_->send(errand);
+      helper_->flush();
+    } else if (!errand.answer()) {
+      outside_.up(wire::framed(launch::unanswered(errand)));
+    }
+    return;
+  }
+  if (!errand.answer() || !server_) return;
+  if (errand.channel() == launch::kNameChannel) {
+    server_->named(errand.number(), launch::read_answer(errand.data()));
+  } else if (errand.channel() == launch::kSpawnChannel) {
+    server_->spawned(errand.number(), launch::read_answer(errand.data()));
+  }
+  act();
 }
 
 }  // namespace berth::step

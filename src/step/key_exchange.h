@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "launch/name_service.h"
 #include "pmi/server.h"
 #include "step/environment.h"
 #include "step/peer.h"
@@ -77,7 +78,10 @@ class KeyExchange {
   void act();  // what the PMI server wants
   void act(const pmi::Event& event);
   void fenced(std::uint64_t number, std::string_view data);
-  void ask_root(std::uint64_t ticket, char what, const std::string& name, const std::string& port);
+  void ask_root(const char* channel, std::uint64_t ticket, std::string data);
+  void ask_name(std::uint64_t ticket, const launch::NameQuestion& question);
+  void ask_spawn(const pmi::SpawnRequest& request);
+  void take_errand(const wire::Errand& errand);
   void read_helper();
   void abort_step(const wire::AbortStep& abort);
 

@@ -42,6 +42,9 @@ class KeyExchangeTest : public SupervisorTest {
         for (std::uint32_t i = 0; i < 2; ++i) node.add_ranks(first + i);
       }
       layout.set_universe(4);
+      wire::Variable& given = *layout.add_given();
+      given.set_name("given");
+      given.set_value("by the spawner");
       client_->send(layout);
     } else if (frame.kind == wire::Kind::Exchange) {
       auto exchange = *wire::decode<wire::Exchange>(frame.payload);
@@ -114,8 +117,36 @@ TEST_F(KeyExchangeTest, NamesArePublishedAtTheRoot) {
   speak("ask 'cmd=lookup_name service=ocean'");
   run();
   ASSERT_EQ(errands_.size(), 1U);
-  EXPECT_EQ(errands_[0], std::string("?ocean\0", 7));
+  EXPECT_EQ(errands_[0], "?ocean");
   EXPECT_THAT(out_[0], HasSubstr("port=a port"));
+}
+
+TEST_F(KeyExchangeTest, TheRootStartsWhatTasksAskFor) {
+  speak(R"x(
+printf 'mcmd=spawn\nnprocs=2\nexecname=./more\narg1=x y\npreput_key_0=k\npreput_val_0=v\n' >&$PMI_FD
+printf 'info_key_0=host\ninfo_val_0=n2\n' >&$PMI_FD
+ask 'endcmd'
+echo "spawned ${PMI_SPAWNED:-no}")x");
+  run();
+  ASSERT_EQ(errands_.size(), 1U);
+  const auto asked = wire::decode<wire::SpawnTasks>(errands_[0]);
+  ASSERT_TRUE(asked);
+  EXPECT_EQ(asked->spawner(), "5.0");
+  ASSERT_EQ(asked->programs_size(), 1);
+  EXPECT_EQ(asked->programs(0).tasks(), 2U);
+  EXPECT_THAT(asked->programs(0).argv(), testing::ElementsAre("./more", "x y"));
+  EXPECT_EQ(asked->programs(0).info(0).value(), "n2");
+  EXPECT_EQ(asked->given(0).name(), "k");
+  EXPECT_THAT(out_[0], HasSubstr("cmd=spawn_result rc=0"));
+  EXPECT_THAT(out_[0], HasSubstr("spawned no"));
+}
+
+TEST_F(KeyExchangeTest, WhoWasSpawnedKnowsAndFindsItsKeys) {
+  program().set_spawned(true);
+  speak("echo spawned $PMI_SPAWNED\nask 'cmd=get key=given'");
+  run();
+  EXPECT_THAT(out_[0], HasSubstr("spawned 1"));
+  EXPECT_THAT(out_[0], HasSubstr("rc=0 value=by the spawner"));
 }
 
 TEST_F(KeyExchangeTest, NonsenseEndsTheConnectionNotTheStep) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -86,10 +87,21 @@ class Supervisor {
   Result<std::shared_ptr<Fd>> make_input(Task& task);
   Result<std::shared_ptr<Fd>> make_output(Task& task, const wire::StdioSpec& how, bool error);
   Result<TaskEnds> make_terminal(Task& task);
-  Result<void> start_task(Task& task);
+  /// What is there before a task's process is.
+  struct Starting {
+    Task* task;
+    TaskEnds ends;
+    Fd pmi;
+    PreparedTask prepared;
+    bool takes_a_while;
+  };
+  Result<void> start_some(std::span<Task> tasks);
+  Result<Starting> make_ready(Task& task);
+  void started(Starting& starting, pid_t pid);
   void start_epilogs(Task& task);
   void tell_launched(const Error* refusal);
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
+  [[nodiscard]] std::string directory_for(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
 
   // supervisor_io.cpp
@@ -111,6 +123,8 @@ class Supervisor {
   void end(const std::string& cause, bool now);
   void say(const std::string& text);
   void signal_step(int number, bool tasks_only);
+  /// srun is told when all is stopped and when it goes on: its clocks stop too.
+  void tell_paused(bool paused);
   void reap();
   void task_exited(Task& task, int status, const rusage& usage);
   void advance();
@@ -141,6 +155,7 @@ class Supervisor {
   OutputFiles files_;
   CrashPoints crash_;
   KeyExchange keys_;
+  std::optional<StepEnvironment> environment_;  // from the start of the tasks on
   std::vector<Task> tasks_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Peer>> agents_;
@@ -154,6 +169,7 @@ class Supervisor {
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;
+  bool paused_ = false;
   std::string cause_;
   std::string trouble_;
   std::optional<Clock::time_point> kill_at_;

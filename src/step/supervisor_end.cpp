@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "launch/errands.h"
 #include "step/spool.h"
 #include "step/supervisor.h"
 #include "wire/step_ids.h"
@@ -79,10 +80,23 @@ void Supervisor::end(const std::string& cause, bool now) {
 void Supervisor::signal_step(int number, bool tasks_only) {
   if (number <= 0 || number >= NSIG || phase_ != Phase::running) return;
   signalled_to_end_ = signalled_to_end_ || number == SIGKILL || number == SIGTERM;
+  if (number == SIGSTOP) tell_paused(true);
+  if (number == SIGCONT) tell_paused(false);
   if (tasks_only) {
     for (const pid_t pid : leaders()) ::kill(pid, number);
   } else {
     container_.signal(number, leaders());
+  }
+}
+
+void Supervisor::tell_paused(bool paused) {
+  if (std::exchange(paused_, paused) == paused) return;
+  wire::Errand errand;
+  errand.set_from(spec_.node());
+  errand.set_channel(launch::kPauseChannel);
+  errand.set_data(std::string(paused ? launch::kPaused : launch::kGoesOn));
+  for (auto& client : clients_) {
+    if (client->owner) client->peer.send(errand);
   }
 }
 

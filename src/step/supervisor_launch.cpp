@@ -8,6 +8,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,6 +19,10 @@
 
 namespace berth::step {
 namespace {
+
+/// Tasks that are made ready before the first of them is started: each has some descriptors more
+/// until then.
+constexpr std::size_t kAtOnce = 64;
 
 Result<std::pair<Fd, Fd>> make_pipe() {
   int ends[2] = {-1, -1};
@@ -73,12 +78,14 @@ void Supervisor::start_tasks() {
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
   }
+  environment_.emplace(spec_, order_.program(), order_.mark());
   write_all(record_.get(), wire::framed(wire::StepStarted()));
   crash_.reached("step.before_tasks");
-  for (Task& task : tasks_) {
-    if (auto started = start_task(task); !started) {
-      trouble_ = std::string(started.error().what());
-      tell_launched(&started.error());
+  for (std::size_t first = 0; first < tasks_.size(); first += kAtOnce) {
+    const std::size_t count = std::min(kAtOnce, tasks_.size() - first);
+    if (auto begun = start_some(std::span(tasks_).subspan(first, count)); !begun) {
+      trouble_ = std::string(begun.error().what());
+      tell_launched(&begun.error());
       if (!leaders().empty()) end("", true);
       for (Task& other : tasks_) {
         if (other.pid > 0) continue;
@@ -149,6 +156,13 @@ std::vector<std::string> Supervisor::argv_of(const wire::TaskSpec& task) const {
   return {program.argv().begin(), program.argv().end()};
 }
 
+std::string Supervisor::directory_for(const wire::TaskSpec& task) const {
+  for (const wire::ProgramOf& own : order_.program().multi_prog()) {
+    if (own.rank() == task.rank() && !own.directory().empty()) return own.directory();
+  }
+  return directory_;
+}
+
 TaskStart Supervisor::start_of(const Task& task) const {
   const auto index = static_cast<int>(&task - tasks_.data());
   return TaskStart{.order = order_,
@@ -156,33 +170,68 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .task = *task.spec,
                    .who = Identity::of(spec_),
                    .argv = argv_of(*task.spec),
-                   .directory = directory_,
+                   .environment = environment_->of(*task.spec),
+                   .directory = directory_for(*task.spec),
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 
-Result<void> Supervisor::start_task(Task& task) {
+Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
   TaskStart start = start_of(task);
-  const Fd pmi = keys_.connect(task.spec->rank());
+  Fd pmi = keys_.connect(task.spec->rank());
   start.pmi = pmi.get();
-  start.keys = &keys_;
+  keys_.put_variables(task.spec->rank(), start.environment);
   start.in = ends->in->get();
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  task.pid = container_.start([&] { run_task(start); });
-  if (task.pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
+  const bool takes_a_while = start.has_prologs();
+  return Starting{&task, std::move(*ends), std::move(pmi), PreparedTask(std::move(start)),
+                  takes_a_while};
+}
+
+Result<void> Supervisor::start_some(std::span<Task> tasks) {
+  std::vector<Starting> ready;
+  ready.reserve(tasks.size());
+  for (Task& task : tasks) {
+    auto one = make_ready(task);
+    if (!one) return pass(std::move(one.error()));
+    ready.push_back(std::move(*one));
+  }
+  std::vector<std::function<void()>> children;
+  std::vector<Starting*> sharing;
+  int why = 0;
+  for (Starting& one : ready) {
+    const auto run = [&one] { one.prepared.run(); };
+    if (one.takes_a_while) {
+      started(one, container_.start(run));
+      if (one.task->pid < 0) why = errno;
+    } else {
+      children.emplace_back(run);
+      sharing.push_back(&one);
+    }
+  }
+  const std::vector<pid_t> pids = container_.start_sharing(children);
+  if (std::ranges::find(pids, -1) != pids.end()) why = errno;
+  for (std::size_t i = 0; i < pids.size(); ++i) started(*sharing[i], pids[i]);
+  if (why != 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(why)));
+  return {};
+}
+
+void Supervisor::started(Starting& starting, pid_t pid) {
+  Task& task = *starting.task;
+  task.pid = pid;
+  if (pid < 0) return;
   // The task does so too: whoever comes first, signals to the group work from now on.
-  if (!start.terminal) ::setpgid(task.pid, task.pid);
-  task.out_file = ends->out;
-  task.err_file = ends->err;
+  if (!starting.ends.terminal) ::setpgid(pid, pid);
+  task.out_file = std::move(starting.ends.out);
+  task.err_file = std::move(starting.ends.err);
   // Pipes must end with the task; only files stay open, for epilogs and the supervisor's lines.
   for (const Stream& stream : task.streams) (stream.error ? task.err_file : task.out_file).reset();
   if (order_.program().stderr().kind().empty() && !order_.has_client()) {
     task.err_file = task.out_file;
   }
-  return {};
 }
 
 Result<Supervisor::TaskEnds> Supervisor::make_streams(Task& task) {

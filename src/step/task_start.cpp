@@ -15,6 +15,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "base/fd.h"
@@ -25,6 +26,8 @@
 
 namespace berth::step {
 namespace {
+
+constexpr const char* kPidVariable = "SLURM_TASK_PID";
 
 /// A line of the supervisor on the task's standard error.
 void say(const std::string& text) {
@@ -142,13 +145,15 @@ std::string interpreter_of(const std::string& file) {
   return std::string(line.substr(0, line.find_first_of(" \t\r")));
 }
 
-void check_temporary_directory(Environment& environment) {
+void check_temporary_directory(Environment& environment, EnvironmentBlock& block) {
+  static char elsewhere[] = "TMPDIR=/tmp";
   const auto it = environment.find("TMPDIR");
   if (it == environment.end()) return;
   if (::mkdir(it->second.c_str(), 0700) == 0 || errno == EEXIST) return;
   say(fmt::format("Unable to create TMPDIR [{}]: {}", it->second, std::strerror(errno)));
   say("Setting TMPDIR to /tmp");
   it->second = "/tmp";
+  block.replace(elsewhere);
 }
 
 void become_the_user(const TaskStart& start) {
@@ -184,59 +189,71 @@ std::string find_program(const std::string& word, const std::string& directory,
   }
 }
 
-void run_task(const TaskStart& start) {
-  const wire::Program& program = start.order.program();
-  if (start.terminal) {
+bool TaskStart::has_prologs() const {
+  return spec.step_id() != wire::kBatchStep &&
+         !(order.task_prolog().empty() && order.program().task_prolog().empty());
+}
+
+PreparedTask::PreparedTask(TaskStart start) : start_(std::move(start)) {
+  if (start_.order.emulated()) start_.environment.insert_or_assign("BERTH_PRETENDED", "1");
+  start_.environment.insert_or_assign(kPidVariable, "");
+  block_ = EnvironmentBlock(start_.environment);
+  for (std::string& word : start_.argv) argv_.push_back(word.data());
+  argv_.push_back(nullptr);
+}
+
+void PreparedTask::run_prologs() {
+  start_.environment.insert_or_assign(kPidVariable, std::to_string(::getpid()));
+  run_prolog(start_.order.task_prolog(), "TaskProlog", start_.environment);
+  run_prolog(start_.order.program().task_prolog(), "srun task prolog", start_.environment);
+  block_ = EnvironmentBlock(start_.environment);
+}
+
+void PreparedTask::run() {
+  const wire::Program& program = start_.order.program();
+  if (start_.terminal) {
     ::setsid();
-    ::ioctl(start.in, TIOCSCTTY, 0);
-  } else if (start.own_group) {
+    ::ioctl(start_.in, TIOCSCTTY, 0);
+  } else if (start_.own_group) {
     ::setpgid(0, 0);
   }
-  take_streams(start);
+  take_streams(start_);
   reset_signals();
-  restore_open_files(start.order.open_files());
-  std::vector<std::string> lines = set_limits(program.limits());
+  restore_open_files(start_.order.open_files());
+  const std::vector<std::string> lines = set_limits(program.limits());
   if (program.niceness() != 0) ::setpriority(PRIO_PROCESS, 0, program.niceness());
-  become_the_user(start);
+  become_the_user(start_);
   // After the ids: changing them clears it. The supervisor's death must not leave tasks behind.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::umask(program.umask());
-  for (const wire::Line& line : start.task.messages()) say(line.text());
+  for (const wire::Line& line : start_.task.messages()) say(line.text());
   for (const std::string& line : lines) say(line);
-  bind_to_cpus(start);
-  enter_directory(start);
+  bind_to_cpus(start_);
+  enter_directory(start_);
+  check_temporary_directory(start_.environment, block_);
+  if (start_.has_prologs()) run_prologs();
+  std::array<char, 32> pid{};
+  *fmt::format_to_n(pid.data(), pid.size() - 1, "{}={}", kPidVariable, ::getpid()).out = '\0';
+  block_.replace(pid.data());
 
-  Environment environment = task_environment(start.spec, start.task, program, start.order.mark());
-  if (start.keys != nullptr) start.keys->put_variables(start.task.rank(), environment);
-  if (start.order.emulated()) environment.insert_or_assign("BERTH_PRETENDED", "1");
-  environment.insert_or_assign("SLURM_TASK_PID", std::to_string(::getpid()));
-  check_temporary_directory(environment);
-  if (start.spec.step_id() != wire::kBatchStep) {
-    run_prolog(start.order.task_prolog(), "TaskProlog", environment);
-    run_prolog(program.task_prolog(), "srun task prolog", environment);
+  if (!start_.argv.empty()) {
+    std::array<char, PATH_MAX> here{};
+    const bool known = ::getcwd(here.data(), here.size()) != nullptr;
+    file_ = find_program(start_.argv.front(), known ? here.data() : start_.directory,
+                         start_.environment);
   }
-
-  std::vector<std::string> words = start.argv;
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  std::string here = start.directory;
-  if (char* now = ::getcwd(nullptr, 0)) here = now;
-  const std::string file =
-      words.empty() ? std::string() : find_program(words.front(), here, environment);
-  EnvironmentBlock block(environment);
   // A bare word that is in no directory of PATH is not tried in the current one.
-  if (file.find('/') == std::string::npos) {
+  if (file_.find('/') == std::string::npos) {
     errno = ENOENT;
   } else {
-    ::execve(file.c_str(), argv.data(), block.get());
+    ::execve(file_.c_str(), argv_.data(), block_.get());
   }
   const int why = errno;
-  const std::string interpreter = why == ENOENT ? interpreter_of(file) : std::string();
+  const std::string interpreter = why == ENOENT ? interpreter_of(file_) : std::string();
   if (!interpreter.empty()) {
     say(fmt::format("execve(): bad interpreter({}): {}", interpreter, std::strerror(why)));
   } else {
-    say(fmt::format("execve(): {}: {}", file, std::strerror(why)));
+    say(fmt::format("execve(): {}: {}", file_, std::strerror(why)));
   }
   ::_exit(why);
 }
@@ -249,8 +266,7 @@ void run_epilog(const TaskStart& start, const std::string& program) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::umask(start.order.program().umask());
   if (::chdir(start.directory.c_str()) != 0 && ::chdir("/tmp") != 0) ::_exit(1);
-  Environment environment =
-      task_environment(start.spec, start.task, start.order.program(), start.order.mark());
+  Environment environment = start.environment;
   environment.insert_or_assign("SLURM_SCRIPT_CONTEXT", "epilog_task");
   EnvironmentBlock block(environment);
   std::string word = program;

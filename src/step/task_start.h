@@ -6,7 +6,6 @@
 
 #include "step/environment.h"
 #include "step/identity.h"
-#include "step/key_exchange.h"
 #include "wire/submit.pb.h"
 #include "wire/supervise.pb.h"
 
@@ -18,20 +17,37 @@ struct TaskStart {
   const wire::TaskSpec& task;
   Identity who;
   std::vector<std::string> argv;
+  Environment environment;
   std::string directory;  // where the program is to run
   std::string os_cpus;    // the kernel's numbers; "" = do not bind
   int in = -1;
   int out = -1;
   int err = -1;
-  int pmi = -1;                       // its end of the connection for PMI
-  const KeyExchange* keys = nullptr;  // says how the task finds the others
-  bool terminal = false;              // in, out and err are a terminal, to be the task's own
+  int pmi = -1;           // its end of the connection for PMI
+  bool terminal = false;  // in, out and err are a terminal, to be the task's own
   bool own_group = true;
+
+  /// Other programs run before the task's own: it takes a while.
+  [[nodiscard]] bool has_prologs() const;
 };
 
-/// Never returns: the program runs in this process, or it exits with the code Slurm gives.
-[[noreturn]] void run_task(const TaskStart& start);
-/// As run_task() for a task epilog: ids, directory, environment; its output is the task's.
+/// What is made of a TaskStart before its process is there, so that the process, which may share
+/// this memory, does little but system calls.
+class PreparedTask {
+ public:
+  explicit PreparedTask(TaskStart start);
+  /// Never returns: the program runs in this process, or it exits with the code Slurm gives.
+  [[noreturn]] void run();
+
+ private:
+  void run_prologs();
+
+  TaskStart start_;
+  EnvironmentBlock block_;
+  std::vector<char*> argv_;
+  std::string file_;  // what is executed
+};
+/// As PreparedTask::run() for a task epilog: ids, directory, environment; its output is the task's.
 [[noreturn]] void run_epilog(const TaskStart& start, const std::string& program);
 
 /// The file that execve is given for argv[0]; the word itself when there is none.

@@ -227,3 +227,20 @@ def test_a_port_and_names_of_the_step(cluster):
     assert len(ports) == 2 and all(line[1] == line[2] for line in lines)
     assert cluster.out("srun", "-N4", "bash", "-c", "getent hosts $(hostname) | cut -d' ' -f1 | cut -c1-7").split() == [
         "127.77."] * 4
+
+
+def test_ranks_spawn_others(cluster):
+    # By the library that MPICH and others can be built with; Debian's own MPICH is built without MPI_Comm_spawn (ch4:ucx).
+    run = cluster.run("srun", "-N2", "-n2", PYTHON, PROGRAMS / "spawn_pmi2.py", timeout=120)
+    text = run.stdout
+    job = re.search(r"in (\d+)\.0 spawned 0", text).group(1)
+    assert f"answer 0 {job}.1 " in text, text + run.stderr
+    for rank, appnum, words in ((0, 0, ["one two"]), (1, 0, ["one two"]), (2, 1, ["three"])):
+        assert f"rank {rank} of 3 in {job}.1 spawned 1 appnum {appnum} words {words}" in text, text + run.stderr
+
+
+def test_open_mpi_ranks_are_told_that_they_cannot(cluster):
+    subprocess.run(["mpicc.openmpi", "-O1", PROGRAMS / "spawn.c", "-o", cluster.work / "spawn.openmpi"], check=True)
+    run = cluster.run("srun", "-N2", "-n2", "./spawn.openmpi", rc=None, timeout=120)
+    assert run.returncode != 0
+    assert "which a step with PMIx cannot have" in run.stderr, run.stderr

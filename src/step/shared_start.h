@@ -1,0 +1,39 @@
+// A new process that shares this one's memory until it runs its program, while this one waits: a
+// task costs no copy of the supervisor's page tables and no fault for each page that either of them
+// writes to. As vfork(2), but born into a cgroup and with a stack of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace berth::step {
+
+class BorrowedStack {
+ public:
+  /// None where a process cannot be made like this: another kind of machine, or a build whose
+  /// checks of memory know nothing of such stacks.
+  static std::unique_ptr<BorrowedStack> make();
+  BorrowedStack(const BorrowedStack&) = delete;
+  BorrowedStack& operator=(const BorrowedStack&) = delete;
+  ~BorrowedStack();
+
+  /// Whose child it becomes.
+  enum class Of { caller, parent_of_caller };
+  /// `cgroup`: a descriptor, -1 = this process's own. `child` must end with execve or _exit: what
+  /// it holds by then stays allocated here. Returns its pid, or -1 (errno).
+  pid_t start(int cgroup, const std::function<void()>& child, Of of = Of::caller);
+  /// One for each, all of them children of this process. When there are many, some processes start
+  /// them side by side: one that must wait for a CPU does not hold up all the others. A pid of 0:
+  /// nothing was started; -1: nobody knows.
+  std::vector<pid_t> start_all(int cgroup, std::span<const std::function<void()>> children);
+
+ private:
+  explicit BorrowedStack(void* memory) : memory_(memory) {}
+  void* memory_;
+};
+
+}  // namespace berth::step
