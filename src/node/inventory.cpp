@@ -2,6 +2,7 @@
 #include "node/inventory.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -93,7 +94,49 @@ std::optional<conf::NodeLine> created_line(const std::string& text) {
   return line;
 }
 
+/// How much of a gres is there: what has a device file counts when the file exists.
+std::uint64_t units_there(const cluster::Node& node, const cluster::Gres& gres, std::size_t index) {
+  const cluster::Gres* gpus = gres.shares_gpu ? node.find_gres("gpu") : nullptr;
+  const bool of_gpu = gpus != nullptr && index < gpus->devices.size();
+  const std::string& file = of_gpu ? gpus->devices[index].file : gres.devices[index].file;
+  const bool there = file.empty() || ::access(file.c_str(), F_OK) == 0;
+  return there ? gres.devices[index].units : 0;
+}
+
+/// What gres.conf describes of this node. GPUs of which it names no file are found by looking.
+void count_described(const cluster::Node& node, wire::NodeReport& report) {
+  for (const cluster::Gres& gres : node.gres) {
+    const bool has_files = std::ranges::any_of(
+        gres.devices, [](const cluster::Device& device) { return !device.file.empty(); });
+    if (gres.name == "gpu" && !has_files) continue;
+    for (int i = report.gres_size() - 1; i >= 0; --i) {
+      if (report.gres(i).name() == gres.name) report.mutable_gres()->DeleteSubrange(i, 1);
+    }
+    std::map<std::string, std::uint64_t> types;
+    for (std::size_t i = 0; i < gres.devices.size(); ++i) {
+      types[gres.devices[i].type] += units_there(node, gres, i);
+    }
+    for (const auto& [type, count] : types) add_gres(report, gres.name, type, count);
+  }
+}
+
+FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster) {
+  FenceConf out;
+  if (const conf::CgroupConf* limits = config.fence()) out.limits = *limits;
+  out.nodes = cluster.nodes;
+  return out;
+}
+
 }  // namespace
+
+Result<FenceConf> read_fence_conf(const Options& options) {
+  const ConfSource source{std::filesystem::path(options.conf)};
+  auto config = conf::read_config(source);
+  if (!config) return pass(std::move(config.error()));
+  auto site = site::from_config(*config);
+  if (!site) return pass(std::move(site.error()));
+  return fence_conf(*config, site->cluster);
+}
 
 Result<Inventory> take_inventory(const Options& options, const std::vector<std::string>& created) {
   const ConfSource source{std::filesystem::path(options.conf)};
@@ -105,6 +148,12 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
   if (!options.emulate) {
     const std::string name = options.name.empty() ? inventory.machine.host : options.name;
     inventory.nodes.push_back(real_report(inventory.machine, name));
+    if (const auto site = site::from_config(*config)) {
+      inventory.fences = fence_conf(*config, site->cluster);
+      if (const auto at = site->cluster.find_node(name)) {
+        count_described(site->cluster.nodes[*at], inventory.nodes.back());
+      }
+    }
     return inventory;
   }
   for (const std::string& text : created) {
@@ -114,6 +163,7 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
   }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
+  inventory.fences = fence_conf(*config, site->cluster);
   std::vector<std::string> wanted;
   if (!options.nodes.empty()) {
     auto names = text::expand_hostlist(options.nodes);

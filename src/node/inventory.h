@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "conf/config.h"
 #include "device/machine.h"
+#include "node/fencing.h"
 #include "node/options.h"
 #include "wire/agent.pb.h"
 
@@ -16,6 +17,7 @@ struct Inventory {
   std::vector<wire::NodeReport> nodes;  // without steps and jobs
   device::Machine machine;              // this one; the CPU numbers of a real node
   conf::DaemonKeys keys;
+  FenceConf fences;
   /// --emulate: those that are off until somebody switches them on (State=CLOUD).
   std::vector<std::string> off_at_first;
 };
@@ -24,5 +26,8 @@ struct Inventory {
 /// Else: this machine.
 Result<Inventory> take_inventory(const Options& options,
                                  const std::vector<std::string>& created = {});
+
+/// What of the files matters to fences, read again.
+Result<FenceConf> read_fence_conf(const Options& options);
 
 }  // namespace berth::node

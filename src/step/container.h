@@ -17,11 +17,18 @@ namespace berth::step {
 
 class Container {
  public:
-  /// `cgroup`: an empty one that exists, "" = none. Makes this process a subreaper.
-  explicit Container(std::string cgroup);
+  /// Where one task goes, beside the step's own cgroup.
+  struct Place {
+    std::string cgroup;             // below the step's; "" = the step's own
+    std::vector<std::string> join;  // directories of cgroup v1
+  };
+
+  /// `cgroup`: an empty one that exists, "" = none. `fences`: directories that go with it, children
+  /// first. Makes this process a subreaper.
+  explicit Container(std::string cgroup, std::vector<std::string> fences = {});
 
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
-  pid_t start(const std::function<void()>& child);
+  pid_t start(const std::function<void()>& child, const Place& place);
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
@@ -36,8 +43,11 @@ class Container {
   bool remove();
 
  private:
+  pid_t start_in(const std::string& cgroup, int folder, const std::function<void()>& child) const;
+
   std::string path_;
   Fd folder_;
+  std::vector<std::string> fences_;
 };
 
 /// Living descendants of a process, by /proc.

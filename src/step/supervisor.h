@@ -91,6 +91,7 @@ class Supervisor {
   void tell_launched(const Error* refusal);
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
+  [[nodiscard]] Container::Place place_of(const Task& task) const;
 
   // supervisor_io.cpp
   [[nodiscard]] KeyExchange::Outside outside();
@@ -113,6 +114,9 @@ class Supervisor {
   void signal_step(int number, bool tasks_only);
   void reap();
   void task_exited(Task& task, int status, const rusage& usage);
+  /// Looks whether the kernel killed processes of the step for want of memory since it last did.
+  bool ran_out_of_memory();
+  void say_out_of_memory();
   void advance();
   void finish();
   void report_stuck();
@@ -154,6 +158,7 @@ class Supervisor {
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;
+  std::uint64_t memory_kills_ = 0;
   std::string cause_;
   std::string trouble_;
   std::optional<Clock::time_point> kill_at_;
@@ -161,6 +166,7 @@ class Supervisor {
   std::optional<Clock::time_point> retry_at_;
   std::optional<Clock::time_point> stuck_at_;
   std::optional<Clock::time_point> leave_at_;
+  std::optional<Clock::time_point> memory_at_;  // --oom-kill-step: to look again
   std::chrono::milliseconds retry_delay_{1};
   wire::StepUsage usage_;
 };

@@ -65,6 +65,7 @@ void Supervisor::launch() {
   if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
     limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
   }
+  if (spec_.oom_kill_step() && !order_.fence().memory_events().empty()) memory_at_ = Clock::now();
   for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);
 }
 
@@ -160,6 +161,19 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 
+Container::Place Supervisor::place_of(const Task& task) const {
+  const wire::StepFence& fence = order_.fence();
+  Container::Place place;
+  place.join.assign(fence.join().begin(), fence.join().end());
+  const auto index = static_cast<int>(&task - tasks_.data());
+  if (index < fence.tasks_size()) {
+    const wire::TaskFence& own = fence.tasks(index);
+    place.cgroup = own.cgroup();
+    place.join.insert(place.join.end(), own.join().begin(), own.join().end());
+  }
+  return place;
+}
+
 Result<void> Supervisor::start_task(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
@@ -171,7 +185,7 @@ Result<void> Supervisor::start_task(Task& task) {
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  task.pid = container_.start([&] { run_task(start); });
+  task.pid = container_.start([&] { run_task(start); }, place_of(task));
   if (task.pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
   // The task does so too: whoever comes first, signals to the group work from now on.
   if (!start.terminal) ::setpgid(task.pid, task.pid);
