@@ -25,8 +25,8 @@ class Kernel {
   /// From now on; the program goes with the directory.
   virtual Result<void> filter_devices(const std::string& directory,
                                       std::span<const DeviceRule> rules) = 0;
-  /// A program that allows everything, for good, unless the directory has one: it shows whether
-  /// programs can be had at all, and the kernel need not switch them on for each step.
+  /// A program that allows everything, unless the directory has one: shows whether programs can be
+  /// had at all, before a step needs one.
   virtual Result<void> keep_filtering(const std::string& directory) = 0;
   /// False when it is still there.
   virtual bool remove(const std::string& directory) = 0;

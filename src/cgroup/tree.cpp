@@ -267,8 +267,6 @@ bool Tree::open_v2(const std::string& controller, std::vector<std::string>& miss
     return false;
   }
   if (controller == "devices") {
-    // Attached for good: the kernel asks for programs at all while there is one, and to switch that
-    // on for each step would cost it milliseconds.
     auto done = kernel_->keep_filtering(place_.v2_base);
     if (!done) missing.push_back(fmt::format("ConstrainDevices: {}", done.error().what()));
     return done.has_value();
@@ -333,8 +331,12 @@ std::vector<Found> Tree::found() const {
 void Tree::leave() {
   if (kernel_ == nullptr) return;
   for (const std::string& base : v1_bases()) {
-    for (const std::string& user : kernel_->directories(base)) {
-      kernel_->remove(fmt::format("{}/{}", base, user));
+    for (const std::string& name : kernel_->directories(base)) {
+      const std::string user = fmt::format("{}/{}", base, name);
+      for (const std::string& job : kernel_->directories(user)) {
+        kernel_->remove(fmt::format("{}/{}", user, job));
+      }
+      kernel_->remove(user);
     }
     kernel_->remove(base);
   }

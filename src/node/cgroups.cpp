@@ -44,6 +44,14 @@ std::string owner_of(const std::string& path) {
   return n > 0 ? std::string(spool, static_cast<std::size_t>(n)) : std::string();
 }
 
+/// With what is in it, unless there are processes: whoever they belong to, they are not ours.
+bool remove_empty(const std::string& path) {
+  for (const std::string& name : cgroup::this_kernel().directories(path)) {
+    if (!remove_empty(path + '/' + name)) return false;
+  }
+  return ::rmdir(path.c_str()) == 0;
+}
+
 /// The directory is this agent's from now on: several agents may share a machine, and each ends
 /// what it finds in its own. One whose owner's spool is gone has no owner.
 bool claim(const std::string& path, const std::string& spool) {
@@ -54,7 +62,7 @@ bool claim(const std::string& path, const std::string& spool) {
     if (errno != EEXIST) return false;
     const std::string owner = owner_of(path);
     if (owner == spool) return true;
-    if (::access(owner.c_str(), F_OK) == 0 || ::rmdir(path.c_str()) != 0) return false;
+    if (::access(owner.c_str(), F_OK) == 0 || !remove_empty(path)) return false;
   }
   return false;
 }
