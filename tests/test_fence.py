@@ -306,6 +306,43 @@ def test_a_fence_that_cannot_be_had_is_said():
         c.run("scancel", job)
 
 
+def test_a_fence_can_be_asked_for_while_all_runs():
+    with fenced("ConstrainDevices=no\n") as c:
+        assert "memory and devices of a job are counted, not fenced" in c.up_text
+        assert c.out("srun", "--gres=gpu:1", "sh", c.opens) == "0123."
+        (c.state / "cgroup.conf").write_text("ConstrainDevices=yes\n")
+        c.run("scontrol", "reconfigure")
+        c.wait_idle()
+
+        def kept():
+            c.wait_idle()
+            return c.out("srun", "--gres=gpu:1", "sh", "-c", f"sh {c.opens}; echo $CUDA_VISIBLE_DEVICES") == "0.\n0"
+        until(kept, what="a fence")
+
+
+def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for index, minor in enumerate(MINORS[:2]):
+        os.mknod(tmp_path / f"gpu{index}", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "slurm.conf").write_text(
+        "ClusterName=pretended\nSlurmctldHost=h\nGresTypes=gpu\nTaskPlugin=task/cgroup\n"
+        "SelectTypeParameters=CR_Core_Memory\nDefMemPerNode=100\n"
+        "NodeName=n[1-2] CPUs=4 RealMemory=8000 Gres=gpu:2\nNodeName=n3 CPUs=4 RealMemory=8000 Gres=gpu:2\n"
+        "PartitionName=main Nodes=ALL Default=YES\n")
+    (conf / "gres.conf").write_text(f"NodeName=n[1-2] Name=gpu File={tmp_path}/gpu[0-1]\n"
+                                    "NodeName=n3 Name=gpu File=/dev/no-such-gpu[0-1]\n")
+    (conf / "cgroup.conf").write_text("ConstrainDevices=yes\nConstrainRAMSpace=yes\n")
+    script = f"for i in 0 1; do (exec 3<{tmp_path}/gpu$i) 2>/dev/null && printf $i; done; echo ."
+    with Cluster(emulate=conf) as c:
+        assert c.out("srun", "-w", "n2", "--gres=gpu:1", "sh", "-c", script) == "0."
+        assert c.out("srun", "-w", "n1", "sh", "-c", script) == "."
+        # What is not there needs no fence, and nothing is drained for it.
+        assert c.out("srun", "-w", "n3", "--gres=gpu:1", "echo", "runs") == "runs"
+        assert c.out("sinfo", "-h", "-R") == ""
+
+
 def test_limits_need_cgroups():
     c = Cluster(emulate="1x1:a100")
     with c:

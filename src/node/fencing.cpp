@@ -32,14 +32,25 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
                  const Cgroups& groups, const device::Machine& machine, bool emulated)
     : machine_(&machine) {
   const conf::CgroupConf limits = conf.limits.value_or(conf::CgroupConf());
-  cgroup::Wants wants{.devices = limits.constrain_devices || said.constrain_devices(),
+  cgroup::Wants wants{.devices = limits.constrain_devices,
                       .memory = limits.constrain_ram || limits.constrain_swap,
                       .cores = limits.constrain_cores};
-  if (!emulated && said.constrain_memory() && !wants.memory) {
-    missing_.push_back("the controller's cgroup.conf limits memory, the one of this node does not");
-  }
-  if (!emulated && said.constrain_cores() && !wants.cores) {
-    missing_.push_back("the controller's cgroup.conf limits cores, the one of this node does not");
+  if (!emulated) {
+    // What the controller tells tasks (GPUs counted from 0) is only true behind a fence.
+    const auto compare = [&](bool there, bool here, const char* what) {
+      if (!there || here) return true;
+      missing_.push_back(fmt::format(
+          "the controller's cgroup.conf limits {}, the one of this node does not", what));
+      return false;
+    };
+    refuses_gpus_ = !compare(said.constrain_devices(), wants.devices, "devices");
+    compare(said.constrain_memory(), wants.memory, "memory");
+    compare(said.constrain_cores(), wants.cores, "cores");
+    if (wants.any() && conf.nodes.empty()) {
+      missing_.push_back(
+          "the slurm.conf of this machine does not name it: its devices are unknown");
+      refuses_gpus_ = true;
+    }
   }
   if (emulated) wants.memory = wants.cores = false;
   if (!wants.any()) return;

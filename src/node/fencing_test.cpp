@@ -158,6 +158,16 @@ TEST_F(FencingTest, TheControllersWordCountsToo) {
   said_.set_constrain_memory(true);
   EXPECT_THAT(make().trouble(), HasSubstr("limits memory, the one of this node does not"));
   EXPECT_EQ(make(true).trouble(), "");
+  ASSERT_TRUE(make().put_up(spec_, "/g/step_0"));
+  said_.set_constrain_devices(true);
+  EXPECT_THAT(make().trouble(), HasSubstr("limits devices, the one of this node does not"));
+  EXPECT_FALSE(make().put_up(spec_, "/g/step_0"));
+}
+
+TEST_F(FencingTest, AMachineThatIsNotInItsSlurmConfHasUnknownDevices) {
+  conf_.nodes.clear();
+  EXPECT_THAT(make().trouble(), HasSubstr("does not name it"));
+  EXPECT_FALSE(make().put_up(spec_, "/g/step_0"));
 }
 
 TEST_F(FencingTest, NothingAskedForCostsNothing) {

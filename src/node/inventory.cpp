@@ -120,22 +120,27 @@ void count_described(const cluster::Node& node, wire::NodeReport& report) {
   }
 }
 
-FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster) {
+/// `name`: of the real node; "" = all nodes are this agent's.
+FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster,
+                     const std::string& name) {
   FenceConf out;
   if (const conf::CgroupConf* limits = config.fence()) out.limits = *limits;
-  out.nodes = cluster.nodes;
+  for (const cluster::Node& node : cluster.nodes) {
+    if (name.empty() || node.name == name) out.nodes.push_back(node);
+  }
   return out;
 }
 
 }  // namespace
 
-Result<FenceConf> read_fence_conf(const Options& options) {
+Result<FenceConf> read_fence_conf(const Options& options, const std::string& name) {
   const ConfSource source{std::filesystem::path(options.conf)};
   auto config = conf::read_config(source);
   if (!config) return pass(std::move(config.error()));
+  if (config->fence() == nullptr) return FenceConf();
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
-  return fence_conf(*config, site->cluster);
+  return fence_conf(*config, site->cluster, name);
 }
 
 Result<Inventory> take_inventory(const Options& options, const std::vector<std::string>& created) {
@@ -149,7 +154,7 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
     const std::string name = options.name.empty() ? inventory.machine.host : options.name;
     inventory.nodes.push_back(real_report(inventory.machine, name));
     if (const auto site = site::from_config(*config)) {
-      inventory.fences = fence_conf(*config, site->cluster);
+      inventory.fences = fence_conf(*config, site->cluster, name);
       if (const auto at = site->cluster.find_node(name)) {
         count_described(site->cluster.nodes[*at], inventory.nodes.back());
       }
@@ -163,7 +168,7 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
   }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
-  inventory.fences = fence_conf(*config, site->cluster);
+  inventory.fences = fence_conf(*config, site->cluster, "");
   std::vector<std::string> wanted;
   if (!options.nodes.empty()) {
     auto names = text::expand_hostlist(options.nodes);

@@ -27,7 +27,7 @@ struct Inventory {
 Result<Inventory> take_inventory(const Options& options,
                                  const std::vector<std::string>& created = {});
 
-/// What of the files matters to fences, read again.
-Result<FenceConf> read_fence_conf(const Options& options);
+/// What of the files matters to fences, read again. `name`: of the real node; "" = with --emulate.
+Result<FenceConf> read_fence_conf(const Options& options, const std::string& name);
 
 }  // namespace berth::node
