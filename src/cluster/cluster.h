@@ -29,6 +29,7 @@ struct Device {
   std::vector<int> links;   // links[i] = links to device i of the same gres; empty = not known
   std::string file;         // "/dev/nvidia0"; "" when not known
   std::string uuid;         // "MIG-…": what programs find it by; "" = by its index
+  std::vector<std::string> other_files;  // MultipleFiles=: what else belongs to it
 
   /// True when the device is near every socket of the node or has no Cores at all.
   [[nodiscard]] bool any_socket(std::uint32_t node_sockets) const {

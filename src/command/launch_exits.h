@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "wire/step_ids.h"
+
 namespace berth::command {
 
 /// The signal number that says a task was killed for want of memory ("0:125").
-inline constexpr int kOutOfMemorySignal = 125;
+inline constexpr int kOutOfMemorySignal = wire::kOutOfMemoryStatus;
 
 /// "Exited with exit code 2", "Killed", "Segmentation fault (core dumped)"; "" for a good end.
 std::string end_of_task(int status);

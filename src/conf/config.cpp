@@ -1,6 +1,8 @@
 // Reading the files with one list of complaints.
 #include "conf/config.h"
 
+#include <algorithm>
+
 namespace berth::conf {
 
 Result<Config> read_config(const FileSource& source) {
@@ -20,6 +22,12 @@ Result<Config> read_config(const FileSource& source) {
   out.warnings = complaints.warnings();
   out.unused = complaints.unused_keys();
   return out;
+}
+
+const CgroupConf* Config::fence() const {
+  if (!cgroup || !cgroup->constrains() || !slurm.task_plugins) return nullptr;
+  const std::vector<std::string>& plugins = slurm.task_plugins->value;
+  return std::ranges::find(plugins, "task/cgroup") == plugins.end() ? nullptr : &*cgroup;
 }
 
 }  // namespace berth::conf

@@ -15,8 +15,10 @@ namespace berth::conf {
 
 struct Config {
   SlurmConf slurm;
-  std::optional<GresConf> gres;          // unset: there is no gres.conf
-  std::optional<CgroupConf> cgroup;      // unset: there is no cgroup.conf
+  std::optional<GresConf> gres;      // unset: there is no gres.conf
+  std::optional<CgroupConf> cgroup;  // unset: there is no cgroup.conf
+  /// What jobs are fenced in by; nullptr = nothing. As in Slurm it is the work of task/cgroup.
+  [[nodiscard]] const CgroupConf* fence() const;
   std::optional<TopologyConf> topology;  // unset: the network is flat
   std::vector<std::string> warnings;
   std::vector<UnusedKeys> unused;

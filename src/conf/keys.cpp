@@ -390,20 +390,16 @@ constexpr auto kGres = std::to_array<Key>({
 });
 
 constexpr auto kCgroup = std::to_array<Key>({
-    used("CgroupPlugin"),       used("ConstrainDevices"),
-    used("ConstrainCores"),     used("ConstrainRAMSpace"),
-    used("ConstrainSwapSpace"), {"AllowedRAMSpace"},
-    {"AllowedSwapSpace"},       {"MaxRAMPercent"},
-    {"MaxSwapPercent"},         {"MinRAMSpace"},
-    {"CgroupMountpoint"},       {"CgroupSlice"},
-    {"CgroupJobIdPaths"},       {"SignalChildrenProcesses"},
-    {"EnableControllers"},      {"EnableExtraControllers"},
-    {"IgnoreSystemd"},          {"IgnoreSystemdOnFailure"},
-    {"SystemdTimeout"},         {"MemorySwappiness"},
-    {"CgroupAutomount"},        {"CgroupReleaseAgentDir"},
-    {"AllowedKmemSpace"},       {"AllowedDevicesFile"},
-    {"ConstrainKmemSpace"},     {"MaxKmemPercent"},
-    {"MinKmemSpace"},           {"TaskAffinity"},
+    used("CgroupPlugin"),       used("ConstrainDevices"),    used("ConstrainCores"),
+    used("ConstrainRAMSpace"),  used("ConstrainSwapSpace"),  used("AllowedRAMSpace"),
+    used("AllowedSwapSpace"),   used("MaxRAMPercent"),       used("MaxSwapPercent"),
+    used("MinRAMSpace"),        {"CgroupMountpoint"},        used("CgroupSlice"),
+    {"CgroupJobIdPaths"},       {"SignalChildrenProcesses"}, {"EnableControllers"},
+    {"EnableExtraControllers"}, {"IgnoreSystemd"},           {"IgnoreSystemdOnFailure"},
+    {"SystemdTimeout"},         {"MemorySwappiness"},        {"CgroupAutomount"},
+    {"CgroupReleaseAgentDir"},  {"AllowedKmemSpace"},        {"AllowedDevicesFile"},
+    {"ConstrainKmemSpace"},     {"MaxKmemPercent"},          {"MinKmemSpace"},
+    {"TaskAffinity"},
 });
 
 constexpr auto kTopology = std::to_array<Key>({

@@ -83,9 +83,9 @@ wire::NodeConfig node_config_of(const conf::Config& config, const cluster::Clust
   out.set_default_wait_seconds(keys.wait_seconds);
   out.set_constrain_devices(cluster.settings.constrain_devices);
   out.set_task_affinity(cluster.settings.task_affinity);
-  if (config.cgroup) {
-    out.set_constrain_cores(config.cgroup->constrain_cores);
-    out.set_constrain_memory(config.cgroup->constrain_ram);
+  if (const conf::CgroupConf* fence = config.fence()) {
+    out.set_constrain_cores(fence->constrain_cores);
+    out.set_constrain_memory(fence->constrain_ram || fence->constrain_swap);
   }
   return out;
 }

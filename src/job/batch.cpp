@@ -6,6 +6,7 @@
 #include "job/launch.h"
 #include "job/step_spec.h"
 #include "place/environment.h"
+#include "request/kills_step.h"
 #include "text/words.h"
 #include "wire/step_ids.h"
 
@@ -150,6 +151,7 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
   spec.set_node_count(1);
   spec.set_name("batch");
   spec.set_counted(false);
+  spec.set_oom_kill_step(request::out_of_memory_kills_step(job.what->request));
   spec.set_created(job.start_time);
   spec.set_partition(job.partition);
   spec.set_account(job.what->account);

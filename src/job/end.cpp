@@ -6,6 +6,7 @@
 
 #include "job/memory.h"
 #include "place/step_request.h"
+#include "wire/step_ids.h"
 
 namespace berth::job {
 
@@ -255,6 +256,10 @@ Result<void> State::finish_job(JobId id, const Caller& caller, std::int32_t exit
     return {};
   }
   job.exit_status = exit_status;
+  if (exit_status == wire::kOutOfMemoryStatus) {
+    m.end_whole(job, Base::out_of_memory, "OutOfMemory", "", false, now);
+    return {};
+  }
   const std::string reason = exit_reason(exit_status);
   m.end_whole(job, exit_status == 0 ? Base::completed : Base::failed, reason, "", false, now);
   return {};

@@ -6,6 +6,7 @@
 
 #include "job/first_pass.h"
 #include "job/state_test_fixture.h"
+#include "wire/step_ids.h"
 
 namespace berth::job::testing {
 namespace {
@@ -49,6 +50,16 @@ TEST(Life, ExitStatusDecidesStateAndReason) {
     EXPECT_EQ(c.shown(id), row.shown);
     EXPECT_EQ(c.at(id).exit_status, row.status);
   }
+}
+
+TEST(Life, ATaskWithoutMemoryEndsItsOwnersJob) {
+  Controller c;
+  const JobId id = c.started("--mem=1G");
+  ASSERT_TRUE(c.state.finish_job(id, kAlice, wire::kOutOfMemoryStatus, c.now));
+  const auto nodes = c.at(id).nodes;
+  for (const auto& node : nodes) c.gone(id, node);
+  EXPECT_EQ(c.shown(id), "OUT_OF_MEMORY OutOfMemory");
+  EXPECT_EQ(c.at(id).exit_status, wire::kOutOfMemoryStatus);
 }
 
 TEST(Life, ATokenMakesARetryHarmless) {

@@ -8,6 +8,7 @@
 #include "place/cpu_bind.h"
 #include "place/step_het.h"
 #include "place/step_request.h"
+#include "request/kills_step.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "wire/step_ids.h"
@@ -253,6 +254,9 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
     input.parts.push_back({components[group], &parts[i]});
   }
   std::vector<wire::StepSpec> specs = step_specs(input);
+  for (wire::StepSpec& spec : specs) {
+    spec.set_oom_kill_step(request::out_of_memory_kills_step(requests.front()));
+  }
   const std::shared_ptr<const PortLease> lease =
       whole.launcher || waiting.ask.kind() == "interactive"
           ? nullptr

@@ -65,6 +65,7 @@ wire::StepSpec node_spec(const SpecInput& input, const place::StepPlan& whole, c
   out.set_name(input.name);
   out.set_counted(part.plan->counted);
   out.set_launcher(part.plan->launcher);
+  out.set_shared_devices(part.plan->allow_task_sharing);
   out.set_tres_per_node(per_node_text(*part.plan));
   out.set_cpus_per_task(part.plan->cpus_per_task.value_or(0));
   out.set_created(input.now);

@@ -108,7 +108,7 @@ void end_batch(State::Memory& m, Job& job, const Step& step, Time now) {
     return;
   }
   if (step.out_of_memory) {
-    if (job.exit_status == 0) job.exit_status = 125;
+    if (job.exit_status == 0) job.exit_status = wire::kOutOfMemoryStatus;
     m.end_whole(job, Base::out_of_memory, "OutOfMemory", "", false, now);
   } else if (step.system_failure && step.exit_status == 0) {
     m.end_whole(job, Base::failed, "SystemFailure", "", false, now);

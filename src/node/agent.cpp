@@ -45,6 +45,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .children = children_,
             .fence = fence,
             .cgroups = cgroups_,
+            .fencing = fencing_,
             .crash = crash_,
             .spool = place_.spool,
             .spool_key = net::run_key(place_.spool),
@@ -99,7 +100,13 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                       }}),
       started_(std::time(nullptr)) {
   std::string why_not;
-  cgroups_ = Cgroups::find(place_.spool, why_not);
+  const conf::CgroupConf limits = inventory_.fences.limits.value_or(conf::CgroupConf());
+  cgroups_ = Cgroups::find({.spool = place_.spool,
+                            .by_job = !place_.emulated,
+                            .whole_machine = !place_.emulated && ::geteuid() == 0,
+                            .slice = limits.slice},
+                           why_not);
+  set_up_fences();
   if (!cgroups_.usable()) {
     limits_.push_back(fmt::format(
         "processes are kept together by parentage only ({}): one that is orphaned when its "
@@ -109,7 +116,6 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
   if (::geteuid() != 0) {
     limits_.push_back("without root only jobs of the user who started it can run");
   }
-  limits_.push_back("memory and devices of a job are counted, not fenced");
   if (!place_.emulated) return;
   limits_.push_back("CPU masks are computed and exported, not set");
   why_not.clear();
@@ -123,6 +129,30 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
   } else if (::geteuid() != 0) {
     limits_.push_back(
         "jobs run in a user namespace (for the names of nodes): sudo does not work there");
+  }
+}
+
+Agent::~Agent() {
+  fencing_.leave();
+  cgroups_.leave();
+}
+
+void Agent::set_up_fences() {
+  fencing_ = Fencing(cgroup::this_kernel(), inventory_.fences, here_.config, cgroups_,
+                     inventory_.machine, place_.emulated);
+}
+
+/// The fence has holes: the node says so and takes no more jobs.
+void Agent::tell_fence_trouble() {
+  const std::string trouble = fencing_.trouble();
+  if (trouble.empty()) return;
+  log_.error("jobs cannot be fenced in: {}", trouble);
+  if (place_.emulated) return;
+  for (const auto& [node, key] : keys_) {
+    wire::NodeTrouble message;
+    message.set_node(node);
+    message.set_reason(trouble);
+    uplink_.send(message);
   }
 }
 
@@ -182,18 +212,13 @@ void Agent::adopt() {
 
 /// Cgroups of steps nobody knows: their directory was removed, the kernel was slow.
 void Agent::clear_leftover_cgroups() {
-  bool left = false;
+  bool left = !fencing_.clear(
+      [this](std::uint32_t job, const std::string& step) { return !steps_.knows(job, step); });
   for (const std::string& name : cgroups_.names()) {
-    // node.job.attempt.step; a node's name may hold dots too.
-    const std::size_t step_dot = name.rfind('.');
-    const std::size_t attempt_dot =
-        step_dot == std::string::npos ? step_dot : name.rfind('.', step_dot - 1);
-    const std::size_t job_dot =
-        attempt_dot == std::string::npos ? attempt_dot : name.rfind('.', attempt_dot - 1);
-    if (job_dot == std::string::npos) continue;
-    const auto key = step::read_record_name("step" + name.substr(job_dot));
-    if (key && steps_.known({name.substr(0, job_dot), *key})) continue;
-    left |= !step::clear_cgroup(cgroups_.path_of(name));
+    const std::string path = cgroups_.path_of(name);
+    if (steps_.uses(path)) continue;
+    left |= !step::clear_cgroup(path);
+    cgroups_.tidy(path);
   }
   if (left) loop_.after(std::chrono::milliseconds(200), [this] { clear_leftover_cgroups(); });
 }
@@ -222,6 +247,14 @@ wire::RegisterNodes Agent::registration() const {
   message.set_emulated(place_.emulated);
   message.set_started(started_);
   for (const std::string& limit : limits_) message.add_limits(limit);
+  const bool memory = fencing_.fences_memory();
+  if (const bool devices = fencing_.fences_devices(); !memory || !devices) {
+    message.add_limits(fmt::format("{} of a job {} counted, not fenced",
+                                   memory    ? "devices"
+                                   : devices ? "memory"
+                                             : "memory and devices",
+                                   devices && !memory ? "is" : "are"));
+  }
   return message;
 }
 
@@ -248,6 +281,15 @@ void Agent::registered(const wire::Registered& message) {
     keys_[verdict.name()] = verdict.key();
     ++accepted;
   }
+  if (place_.read_fences) {
+    if (auto fences = place_.read_fences()) {
+      inventory_.fences = std::move(*fences);
+    } else {
+      log_.error("the limits of jobs stay as they were: {}", fences.error().what());
+    }
+  }
+  set_up_fences();
+  tell_fence_trouble();
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
   if (nodes_changed()) uplink_.send(registration());
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);

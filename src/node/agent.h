@@ -39,17 +39,21 @@ class Agent {
     std::uint64_t open_files = 0;
     /// Of a pretended cluster: its nodes as slurm.conf and scontrol have them now.
     std::function<Result<Inventory>(const std::vector<std::string>& created)> look_again;
+    /// cgroup.conf and the devices as the files say now.
+    std::function<Result<FenceConf>()> read_fences{};
   };
   static Result<std::unique_ptr<Agent>> open(net::Loop& loop, Log& log, Inventory inventory,
                                              Place place);
   /// Takes up what an earlier agent left, then serves.
   Result<void> start();
-  ~Agent() { cgroups_.leave(); }
+  ~Agent();
 
  private:
   Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence& fence);
   void adopt();
   void clear_leftover_cgroups();
+  void set_up_fences();
+  void tell_fence_trouble();
   wire::RegisterNodes registration() const;
   void registered(const wire::Registered& message);
   bool nodes_changed();
@@ -78,6 +82,7 @@ class Agent {
   std::vector<std::string> limits_;
   std::unique_ptr<Fence> fence_;
   Cgroups cgroups_;
+  Fencing fencing_;
   Children children_;
   step::CrashPoints crash_;
   Surroundings here_;

@@ -2,6 +2,7 @@
 #include "node/inventory.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -85,7 +86,45 @@ std::optional<conf::NodeLine> created_line(const std::string& text) {
   return line;
 }
 
+/// The files of GPUs as they were found, which gres.conf need not name.
+void name_files(const Gres& found, cluster::Node& node) {
+  std::vector<const GresItem*> gpus;
+  for (const GresItem& item : found.items) {
+    if (item.name == "gpu") gpus.push_back(&item);
+  }
+  for (cluster::Gres& gres : node.gres) {
+    if (gres.name != "gpu" || gres.devices.size() != gpus.size()) continue;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const std::vector<std::string>& files = gpus[i]->files;
+      if (files.empty()) continue;
+      gres.devices[i].file = files.front();
+      gres.devices[i].other_files.assign(files.begin() + 1, files.end());
+    }
+  }
+}
+
+/// `name`: of the real node; "" = all nodes are this agent's.
+FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster,
+                     const std::string& name) {
+  FenceConf out;
+  if (const conf::CgroupConf* limits = config.fence()) out.limits = *limits;
+  for (const cluster::Node& node : cluster.nodes) {
+    if (name.empty() || node.name == name) out.nodes.push_back(node);
+  }
+  return out;
+}
+
 }  // namespace
+
+Result<FenceConf> read_fence_conf(const Options& options, const std::string& name) {
+  const ConfSource source{std::filesystem::path(options.conf)};
+  auto config = conf::read_config(source);
+  if (!config) return pass(std::move(config.error()));
+  if (config->fence() == nullptr) return FenceConf();
+  auto site = site::from_config(*config);
+  if (!site) return pass(std::move(site.error()));
+  return fence_conf(*config, site->cluster, name);
+}
 
 Result<Inventory> take_inventory(const Options& options, const std::vector<std::string>& created) {
   const ConfSource source{std::filesystem::path(options.conf)};
@@ -104,6 +143,10 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
     inventory.gres = resolve_gres(inventory.machine, *config, name);
     inventory.nodes.push_back(report_of(inventory.machine, name));
     inventory.gres.tell(inventory.nodes.back());
+    if (const auto site = site::from_config(*config)) {
+      inventory.fences = fence_conf(*config, site->cluster, name);
+      for (cluster::Node& node : inventory.fences.nodes) name_files(inventory.gres, node);
+    }
     return inventory;
   }
   inventory.machine = device::this_machine(search);
@@ -114,6 +157,7 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
   }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
+  inventory.fences = fence_conf(*config, site->cluster, "");
   std::vector<std::string> wanted;
   if (!options.nodes.empty()) {
     auto names = text::expand_hostlist(options.nodes);

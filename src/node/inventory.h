@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "conf/config.h"
 #include "device/machine.h"
+#include "node/fencing.h"
 #include "node/gres.h"
 #include "node/options.h"
 #include "wire/agent.pb.h"
@@ -18,6 +19,7 @@ struct Inventory {
   device::Machine machine;              // this one; the CPU numbers of a real node
   Gres gres;                            // of a real node, for whoever wants to see it
   conf::DaemonKeys keys;
+  FenceConf fences;
   /// --emulate: those that are off until somebody switches them on (State=CLOUD).
   std::vector<std::string> off_at_first;
 };
@@ -26,5 +28,8 @@ struct Inventory {
 /// Else: this machine.
 Result<Inventory> take_inventory(const Options& options,
                                  const std::vector<std::string>& created = {});
+
+/// What of the files matters to fences, read again. `name`: of the real node; "" = with --emulate.
+Result<FenceConf> read_fence_conf(const Options& options, const std::string& name);
 
 }  // namespace berth::node

@@ -90,6 +90,9 @@ Result<void> run_agent(const Options& given) {
       return take_inventory(options, created);
     };
   }
+  place.read_fences = [options, of = options.emulate ? std::string() : name] {
+    return read_fence_conf(options, of);
+  };
   std::error_code ignored;
   std::filesystem::create_directories(place.spool, ignored);
   place.spool = std::filesystem::canonical(place.spool, ignored).string();

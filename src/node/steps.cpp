@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -60,9 +61,8 @@ Steps::Step& Steps::add(const NodeStep& at, std::string spec) {
   step.at = at;
   step.spec = std::move(spec);
   step.record = fmt::format("{}/{}/{}", here_.spool, at.node, step::record_name(at.key));
-  const std::string name =
-      fmt::format("{}.{}.{}.{}", at.node, at.key.job, at.key.attempt, at.key.step);
-  step.cgroup = here_.cgroups.usable() ? here_.cgroups.path_of(name) : "";
+  step.cgroup =
+      here_.cgroups.usable() ? here_.cgroups.path_of(here_.cgroups.name_of(at.node, at.key)) : "";
   step.mark = fmt::format("{}:{}.{}.{}:{}", at.node, at.key.job, at.key.attempt, at.key.step,
                           here_.spool_key);
   return step;
@@ -86,7 +86,7 @@ Result<Fd> Steps::prepare(Step& step) {
   first.set_spec(step.spec);
   if (!step::write_all(lock.get(), wire::framed(first))) return trouble(step.record);
   if (here_.cgroups.usable()) {
-    step.cgroup = here_.cgroups.make(step.cgroup.substr(step.cgroup.rfind('/') + 1));
+    step.cgroup = here_.cgroups.make(here_.cgroups.name_of(step.at.node, step.at.key));
   }
   return lock;
 }
@@ -118,13 +118,52 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
   return order;
 }
 
+Result<void> Steps::fence_in(const Step& step, wire::Supervise& order) {
+  if (!here_.fencing.active()) return {};
+  const auto spec = wire::decode<wire::StepSpec>(step.spec);
+  if (!spec) return fail(Code::no_credential, "Invalid job credential");
+  auto fence = here_.fencing.put_up(*spec, step.cgroup);
+  if (!fence) return pass(std::move(fence.error()));
+  if (*fence) *order.mutable_fence() = std::move(**fence);
+  return {};
+}
+
+bool Steps::drop_groups(const Step& step) {
+  bool gone = step.cgroup.empty() || step::clear_cgroup(step.cgroup);
+  if (here_.fencing.active()) {
+    const std::string name = step::step_name(step.at.key.step);
+    gone = here_.fencing.clear([&](std::uint32_t job, const std::string& of) {
+      return job == step.at.key.job && of == name;
+    }) && gone;
+  }
+  if (gone) tidy_groups(step);
+  return gone;
+}
+
+void Steps::tidy_groups(const Step& step) {
+  if (!step.cgroup.empty()) here_.cgroups.tidy(step.cgroup);
+  if (!here_.fencing.active()) return;
+  if (const auto spec = wire::decode<wire::StepSpec>(step.spec)) here_.fencing.tidy(*spec);
+}
+
+bool Steps::uses(const std::string& cgroup) const {
+  return std::ranges::any_of(steps_,
+                             [&](const auto& entry) { return entry.second.cgroup == cgroup; });
+}
+
+bool Steps::knows(std::uint32_t job, const std::string& step) const {
+  return std::ranges::any_of(steps_, [&](const auto& entry) {
+    return entry.first.key.job == job && step::step_name(entry.first.key.step) == step;
+  });
+}
+
 void Steps::start(const NodeStep& at, const std::string& spec, const wire::Program& program,
                   std::optional<net::Connection::Released> client, Started done) {
   Step& step = add(at, spec);
   const auto give_up = [&](Error error) {
     if (client) refuse_client(*client, error);
     step::remove_step(step.record);
-    if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
+    drop_groups(step);
     here_.log.error("step {} cannot start: {}", text_of(at), error.what());
     steps_.erase(at);
     done(pass(std::move(error)));
@@ -147,7 +186,9 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
       {});
   if (!pid) return give_up(std::move(pid.error()));
   here_.crash.reached("node.after_spawn");
+  // While the supervisor starts up. It does nothing before it has its order, and goes without one.
   wire::Supervise order = order_for(step, program);
+  if (auto fenced = fence_in(step, order); !fenced) return give_up(std::move(fenced.error()));
   if (client) {
     order.set_has_client(true);
     order.set_unread(std::move(client->unread));
@@ -180,7 +221,7 @@ void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started
     here_.log.error("step {} cannot be recorded: {}", text_of(at), why_not);
     if (begun->link) begun->link->abort();
     step::remove_step(begun->record);
-    if (!begun->cgroup.empty()) step::clear_cgroup(begun->cgroup);
+    drop_groups(*begun);
     steps_.erase(at);
     return done(
         fail(Code::io, fmt::format("the node cannot store the start of a step: {}", why_not)));
@@ -224,6 +265,7 @@ void Steps::take_result(const NodeStep& at, const wire::StepEnded& ended) {
   Step* step = find(at);
   if (step == nullptr || step->result) return;
   step->result = ended;
+  tidy_groups(*step);
   here_.crash.reached("node.step_ended");
   events_.ended(at, ended);
 }

@@ -22,6 +22,7 @@
 #include "node/cgroups.h"
 #include "node/children.h"
 #include "node/fence.h"
+#include "node/fencing.h"
 #include "node/log.h"
 #include "node/pretended_names.h"
 #include "step/crash_point.h"
@@ -45,6 +46,7 @@ struct Surroundings {
   Children& children;
   Fence& fence;
   Cgroups& cgroups;
+  Fencing& fencing;
   step::CrashPoints& crash;
   std::string spool;
   std::string spool_key;      // names this spool among all of the machine
@@ -97,6 +99,10 @@ class Steps {
   void forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt);
 
   [[nodiscard]] bool known(const NodeStep& at) const { return steps_.contains(at); }
+  /// Whether a step that is known has this cgroup.
+  [[nodiscard]] bool uses(const std::string& cgroup) const;
+  /// Whether an attempt of the step is known on one of the nodes.
+  [[nodiscard]] bool knows(std::uint32_t job, const std::string& step) const;
   /// Steps of a job that have not ended.
   [[nodiscard]] std::vector<NodeStep> running(const std::string& node, std::uint32_t job,
                                               std::uint32_t attempt) const;
@@ -133,6 +139,11 @@ class Steps {
   void give_order(const NodeStep& at, const wire::Supervise& order, Started done,
                   const std::string& why_not);
   void forget_begun(const NodeStep& at);
+  Result<void> fence_in(const Step& step, wire::Supervise& order);
+  /// The groups of a step that is not to run, or whose supervisor is gone. False while one is left.
+  bool drop_groups(const Step& step);
+  /// What the groups stood in.
+  void tidy_groups(const Step& step);
   wire::Supervise order_for(const Step& step, const wire::Program& program) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);

@@ -63,7 +63,7 @@ void Steps::never_ran(const NodeStep& at) {
   const Step& step = steps_.at(at);
   here_.loop.cancel(step.timer);
   step::remove_step(step.record);
-  if (!step.cgroup.empty()) step::clear_cgroup(step.cgroup);
+  drop_groups(step);
   forget_begun(at);
   steps_.erase(at);
 }
@@ -164,7 +164,7 @@ void Steps::clear(const NodeStep& at) {
   if (step == nullptr || step->result) return;
   std::vector<pid_t> left;
   if (!step->cgroup.empty()) {
-    if (!step::clear_cgroup(step->cgroup)) left = step::members_of(step->cgroup);
+    if (!drop_groups(*step)) left = step::members_of(step->cgroup);
     if (left.empty() && ::access(step->cgroup.c_str(), F_OK) == 0) left.push_back(0);
   } else {
     left = step::processes_marked("BERTH_STEP=" + step->mark);

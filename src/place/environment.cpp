@@ -4,6 +4,7 @@
 
 #include "place/environment_values.h"
 #include "place/local_ranks.h"
+#include "request/kills_step.h"
 #include "text/words.h"
 
 namespace berth::place {
@@ -139,7 +140,7 @@ Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& j
   put_batch_task(env, cluster, job);
   env["ENVIRONMENT"] = "BATCH";
   env["SLURM_RESTART_COUNT"] = "0";
-  env["SLURM_OOM_KILL_STEP"] = "0";
+  env["SLURM_OOM_KILL_STEP"] = request::out_of_memory_kills_step(job.request) ? "1" : "0";
   env["SLURM_JOB_EXCLUSIVE"] = exclusive_word(job.request.exclusive);
   env["SLURM_JOB_OVERSUBSCRIBE"] = job.request.oversubscribe ? "YES" : "NO";
   env["HYDRA_BOOTSTRAP"] = env["I_MPI_HYDRA_BOOTSTRAP"] = "slurm";

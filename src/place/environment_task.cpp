@@ -6,6 +6,7 @@
 #include "place/environment.h"
 #include "place/environment_values.h"
 #include "place/local_ranks.h"
+#include "request/kills_step.h"
 #include "text/hostlist.h"
 
 namespace berth::place {
@@ -107,7 +108,7 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
   if (const auto name = inherited.find("SLURM_JOB_NAME"); name != inherited.end()) {
     common_["SLURM_JOB_NAME"] = name->second;
   }
-  common_["SLURM_OOM_KILL_STEP"] = "0";
+  common_["SLURM_OOM_KILL_STEP"] = request::out_of_memory_kills_step(job.request) ? "1" : "0";
   put_step(common_, cluster, step);
   put_request(common_, job, step);
 }

@@ -177,6 +177,9 @@ class Merger {
       const std::uint64_t amount = std::min<std::uint64_t>(line.amount(), kMaxGpusPerNode + 1);
       for (std::uint64_t i = 0; i < amount && out.size() <= kMaxGpusPerNode; ++i) {
         if (!line.files.empty()) device.file = line.files[line.one_device ? 0 : i];
+        if (line.one_device && line.files.size() > 1) {
+          device.other_files.assign(line.files.begin() + 1, line.files.end());
+        }
         out.push_back(device);
       }
     }

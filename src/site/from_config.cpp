@@ -117,8 +117,12 @@ class Builder {
                                                                  : cluster::EnforcePartLimits::no;
     }
     s.task_affinity = has(conf.task_plugins, "task/affinity");
-    s.constrain_devices = has(conf.task_plugins, "task/cgroup") && config_.cgroup &&
-                          config_.cgroup->constrain_devices;
+    s.constrain_devices = config_.fence() != nullptr && config_.fence()->constrain_devices;
+    if (config_.cgroup && config_.cgroup->constrains() && config_.fence() == nullptr) {
+      complaints_.warn(
+          {config_.slurm.file, 0},
+          "the limits of cgroup.conf are not set: TaskPlugin does not name task/cgroup");
+    }
     select_parameters();
   }
 

@@ -16,10 +16,14 @@
 #include <map>
 #include <optional>
 
+#include "cgroup/kernel.h"
 #include "step/spool.h"
 
 namespace berth::step {
 namespace {
+
+/// Of a task that could not be put where its limits are; nothing of the user's has run.
+constexpr int kNotFenced = 127;
 
 bool write_to(const std::string& path, std::string_view text) {
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -118,10 +122,15 @@ bool clear_cgroup(const std::string& path) {
   if (!write_to(path + "/cgroup.kill", "1")) {
     for (const pid_t pid : members_of(path)) ::kill(pid, SIGKILL);
   }
+  // Those of its tasks.
+  for (const std::string& name : cgroup::this_kernel().directories(path)) {
+    clear_cgroup(path + '/' + name);
+  }
   return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
 }
 
-Container::Container(std::string cgroup) : path_(std::move(cgroup)) {
+Container::Container(std::string cgroup, std::vector<std::string> fences)
+    : path_(std::move(cgroup)), fences_(std::move(fences)) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   if (!path_.empty()) {
     folder_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -136,9 +145,24 @@ pid_t Container::start_outside(const std::function<void()>& child) {
   ::_exit(127);
 }
 
-pid_t Container::start(const std::function<void()>& child) {
-  if (!folder_) return start_outside(child);
-  const pid_t pid = clone_into(folder_.get());
+pid_t Container::start(const std::function<void()>& child, const Place& place) {
+  const auto fenced = [&] {
+    // A task that cannot be fenced in does not run.
+    for (const std::string& group : place.join) {
+      if (!write_to(group + "/cgroup.procs", "0")) ::_exit(kNotFenced);
+    }
+    child();
+  };
+  if (place.cgroup.empty()) return start_in(path_, folder_.get(), fenced);
+  const Fd own(::open(place.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!own) return -1;
+  return start_in(place.cgroup, own.get(), fenced);
+}
+
+pid_t Container::start_in(const std::string& cgroup, int folder,
+                          const std::function<void()>& child) const {
+  if (folder < 0) return start_outside(child);
+  const pid_t pid = clone_into(folder);
   if (pid == 0) {
     child();
     ::_exit(127);
@@ -146,7 +170,7 @@ pid_t Container::start(const std::function<void()>& child) {
   if (pid > 0) return pid;
   // No clone3 here (seccomp, an old kernel): the child moves itself.
   return start_outside([&] {
-    if (!write_to(path_ + "/cgroup.procs", "0")) ::_exit(127);
+    if (!write_to(cgroup + "/cgroup.procs", "0")) ::_exit(kNotFenced);
     child();
   });
 }
@@ -156,13 +180,19 @@ std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void
   std::vector<pid_t> pids =
       stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
   for (std::size_t i = 0; i < pids.size(); ++i) {
-    if (pids[i] == 0) pids[i] = start(children[i]);
+    if (pids[i] == 0) pids[i] = start(children[i], {});
   }
   return pids;
 }
 
 std::vector<pid_t> Container::pids() const {
-  return path_.empty() ? descendants_of(::getpid()) : members_of(path_);
+  std::vector<pid_t> found = path_.empty() ? descendants_of(::getpid()) : members_of(path_);
+  for (const std::string& group : fences_) {
+    for (const pid_t pid : members_of(group)) {
+      if (std::ranges::find(found, pid) == found.end()) found.push_back(pid);
+    }
+  }
+  return found;
 }
 
 void Container::signal(int number, const std::vector<pid_t>& first) const {
@@ -173,13 +203,23 @@ void Container::signal(int number, const std::vector<pid_t>& first) const {
 }
 
 void Container::kill() {
-  if (!path_.empty() && write_to(path_ + "/cgroup.kill", "1")) return;
+  if (!path_.empty() && write_to(path_ + "/cgroup.kill", "1")) {
+    // Only root can have left the one and stayed in the other.
+    for (const std::string& group : fences_) {
+      for (const pid_t pid : members_of(group)) ::kill(pid, SIGKILL);
+    }
+    return;
+  }
   // Stopped processes cannot make new ones while the rest is looked for.
   for (const pid_t pid : pids()) ::kill(pid, SIGSTOP);
   for (const pid_t pid : pids()) ::kill(pid, SIGKILL);
 }
 
 bool Container::remove() {
+  std::erase_if(fences_, [](const std::string& group) {
+    return ::rmdir(group.c_str()) == 0 || errno == ENOENT;
+  });
+  if (!fences_.empty()) return false;
   if (path_.empty()) return true;
   if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) return false;
   path_.clear();

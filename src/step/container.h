@@ -19,11 +19,20 @@ namespace berth::step {
 
 class Container {
  public:
-  /// `cgroup`: an empty one that exists, "" = none. Makes this process a subreaper.
-  explicit Container(std::string cgroup);
+  /// Where one task goes, beside the step's own cgroup.
+  struct Place {
+    std::string cgroup;             // below the step's; "" = the step's own
+    std::vector<std::string> join;  // directories of cgroup v1
+
+    [[nodiscard]] bool is_usual() const { return cgroup.empty() && join.empty(); }
+  };
+
+  /// `cgroup`: an empty one that exists, "" = none. `fences`: directories that go with it, children
+  /// first. Makes this process a subreaper.
+  explicit Container(std::string cgroup, std::vector<std::string> fences = {});
 
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
-  pid_t start(const std::function<void()>& child);
+  pid_t start(const std::function<void()>& child, const Place& place);
   /// As start() for many, without a copy of this process's memory: until each `child` runs its
   /// program or exits, this process waits. For children that do little. The pids, -1 for what could
   /// not be started.
@@ -42,8 +51,11 @@ class Container {
   bool remove();
 
  private:
+  pid_t start_in(const std::string& cgroup, int folder, const std::function<void()>& child) const;
+
   std::string path_;
   Fd folder_;
+  std::vector<std::string> fences_;
   std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory
 };
 

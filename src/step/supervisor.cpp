@@ -19,6 +19,7 @@ namespace berth::step {
 namespace {
 
 constexpr int kDefaultKillWait = 30;
+constexpr std::chrono::milliseconds kMemoryLook{500};
 
 Fd take_signals() {
   ::signal(SIGPIPE, SIG_IGN);
@@ -45,7 +46,7 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
                        Fd client, Fd record)
     : order_(std::move(order)),
       spec_(std::move(spec)),
-      container_(order_.cgroup()),
+      container_(order_.cgroup(), {order_.fence().remove().begin(), order_.fence().remove().end()}),
       directory_(order_.program().directory()),
       files_(spec_, order_.program(), directory_),
       crash_(CrashPoints::from_environment()),
@@ -137,7 +138,7 @@ void Supervisor::poll_once() {
   if (phase_ == Phase::running) keys_.add_polled(add, full);
 
   int wait_ms = -1;
-  for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_}) {
+  for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_}) {
     if (!when) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*when - Clock::now()).count();
     const int ms = static_cast<int>(std::clamp<long>(left, 0, 3'600'000));
@@ -164,6 +165,10 @@ void Supervisor::run_timers() {
     return true;
   };
   if (due(limit_at_)) end("TIME LIMIT", false);
+  // The task that was killed need not be one of ours: it may be a child of theirs.
+  if (due(memory_at_) && phase_ == Phase::running && !ran_out_of_memory()) {
+    memory_at_ = now + kMemoryLook;
+  }
   if (due(kill_at_)) {
     killed_ = true;
     container_.kill();

@@ -103,6 +103,7 @@ class Supervisor {
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
   [[nodiscard]] std::string directory_for(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
+  [[nodiscard]] Container::Place place_of(const Task& task) const;
 
   // supervisor_io.cpp
   [[nodiscard]] KeyExchange::Outside outside();
@@ -127,6 +128,9 @@ class Supervisor {
   void tell_paused(bool paused);
   void reap();
   void task_exited(Task& task, int status, const rusage& usage);
+  /// Looks whether the kernel killed processes of the step for want of memory since it last did.
+  bool ran_out_of_memory();
+  void say_out_of_memory();
   void advance();
   void finish();
   void report_stuck();
@@ -170,6 +174,7 @@ class Supervisor {
   bool signalled_to_end_ = false;
   bool stuck_ = false;
   bool paused_ = false;
+  std::uint64_t memory_kills_ = 0;
   std::string cause_;
   std::string trouble_;
   std::optional<Clock::time_point> kill_at_;
@@ -177,6 +182,7 @@ class Supervisor {
   std::optional<Clock::time_point> retry_at_;
   std::optional<Clock::time_point> stuck_at_;
   std::optional<Clock::time_point> leave_at_;
+  std::optional<Clock::time_point> memory_at_;  // --oom-kill-step: to look again
   std::chrono::milliseconds retry_delay_{1};
   wire::StepUsage usage_;
 };

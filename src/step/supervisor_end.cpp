@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <ctime>
 
+#include "cgroup/tree.h"
 #include "launch/errands.h"
 #include "step/spool.h"
 #include "step/supervisor.h"
@@ -121,6 +122,9 @@ void Supervisor::reap() {
 
 void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
   task.exited = true;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !killed_ && ran_out_of_memory()) {
+    status = wire::kOutOfMemoryStatus;
+  }
   if (const auto code = keys_.abort_code(task.spec->rank())) status = *code << 8;
   task.status = status;
   task.max_rss_kb = static_cast<std::uint64_t>(usage.ru_maxrss);
@@ -140,6 +144,28 @@ void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
   start_epilogs(task);
 }
 
+bool Supervisor::ran_out_of_memory() {
+  const std::string& file = order_.fence().memory_events();
+  if (file.empty()) return false;
+  const auto text = read_file(file);
+  const std::uint64_t kills = text ? cgroup::count_named(*text, "oom_kill") : memory_kills_;
+  if (kills > memory_kills_) {
+    memory_kills_ = kills;
+    if (spec_.oom_kill_step()) end("", true);
+  }
+  return memory_kills_ > 0;
+}
+
+void Supervisor::say_out_of_memory() {
+  const std::string step = fmt::format("{}.{}", spec_.job_id(), step_name(spec_.step_id()));
+  say(
+      fmt::format("Detected {} oom_kill event{} in StepId={}. Some of the step tasks have been OOM "
+                  "Killed.",
+                  memory_kills_, memory_kills_ == 1 ? "" : "s", step));
+  say(fmt::format("StepId={} may use {} MiB of memory on {}; ask for more with --mem", step,
+                  order_.fence().memory_bytes() / 1048576, spec_.node()));
+}
+
 void Supervisor::advance() {
   if (!launched_) return;
   if (phase_ == Phase::running) {
@@ -151,6 +177,7 @@ void Supervisor::advance() {
     const bool told = kill_at_ && !killed_ && spec_.step_id() == wire::kBatchStep;
     if (told && children_left_) return;
     phase_ = Phase::clearing;
+    if (ran_out_of_memory()) say_out_of_memory();
     kill_at_.reset();
     limit_at_.reset();
     retry_at_.reset();
@@ -180,6 +207,7 @@ wire::StepEnded Supervisor::result() const {
   ended.set_ended(std::time(nullptr));
   ended.set_trouble(trouble_);
   ended.set_cause(cause_);
+  ended.set_out_of_memory(memory_kills_ > 0);
   return ended;
 }
 

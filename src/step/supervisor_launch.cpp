@@ -70,6 +70,7 @@ void Supervisor::launch() {
   if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
     limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
   }
+  if (spec_.oom_kill_step() && !order_.fence().memory_events().empty()) memory_at_ = Clock::now();
   for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);
 }
 
@@ -175,6 +176,19 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 
+Container::Place Supervisor::place_of(const Task& task) const {
+  const wire::StepFence& fence = order_.fence();
+  Container::Place place;
+  place.join.assign(fence.join().begin(), fence.join().end());
+  const auto index = static_cast<int>(&task - tasks_.data());
+  if (index < fence.tasks_size()) {
+    const wire::TaskFence& own = fence.tasks(index);
+    place.cgroup = own.cgroup();
+    place.join.insert(place.join.end(), own.join().begin(), own.join().end());
+  }
+  return place;
+}
+
 Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
@@ -204,8 +218,9 @@ Result<void> Supervisor::start_some(std::span<Task> tasks) {
   int why = 0;
   for (Starting& one : ready) {
     const auto run = [&one] { one.prepared.run(); };
-    if (one.takes_a_while) {
-      started(one, container_.start(run));
+    const Container::Place place = place_of(*one.task);
+    if (one.takes_a_while || !place.is_usual()) {
+      started(one, container_.start(run, place));
       if (one.task->pid < 0) why = errno;
     } else {
       children.emplace_back(run);

@@ -1,0 +1,24 @@
+// From the memory that a job or step was given to its limits, by the rules of cgroup.conf.
+#pragma once
+
+#include <cstdint>
+
+#include "cgroup/tree.h"
+
+namespace berth::cgroup {
+
+struct MemoryRules {
+  bool ram = false;   // ConstrainRAMSpace
+  bool swap = false;  // ConstrainSwapSpace
+  double allowed_ram_percent = 100;
+  double allowed_swap_percent = 0;
+  double max_ram_percent = 100;
+  double max_swap_percent = 100;
+  std::uint64_t min_ram_mb = 30;
+};
+
+/// Sets the memory limits of a share. 0 MB given = no limit.
+void limit_memory(const MemoryRules& rules, std::uint64_t given_mb, std::uint64_t machine_mb,
+                  Limits& limits);
+
+}  // namespace berth::cgroup

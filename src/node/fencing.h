@@ -1,0 +1,86 @@
+// What each step of this agent's nodes may open and use, by cgroup.conf and gres.conf: from a
+// step's spec to the groups around its tasks.
+//
+// What is asked for and cannot be had is said with the node (it drains), and a step with GPUs is
+// refused rather than run where it could open those of others. Pretended nodes have no memory and
+// no cores to limit; of their GPUs those are fenced that are really there.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cgroup/gpu_devices.h"
+#include "cgroup/limits.h"
+#include "cgroup/tree.h"
+#include "cluster/cluster.h"
+#include "conf/cgroup_conf.h"
+#include "device/machine.h"
+#include "node/cgroups.h"
+#include "wire/agent.pb.h"
+#include "wire/supervise.pb.h"
+
+namespace berth::node {
+
+/// What the files of this machine say, as far as it matters here.
+struct FenceConf {
+  std::optional<conf::CgroupConf> limits;  // unset: jobs are not fenced
+  std::vector<cluster::Node> nodes;        // with the files of their devices
+};
+
+class Fencing {
+ public:
+  /// Nothing is fenced.
+  Fencing() = default;
+  /// `said`: what the controller reads in its cgroup.conf; a node that cannot do it must not
+  /// pretend to.
+  Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::NodeConfig& said,
+          const Cgroups& groups, const device::Machine& machine, bool emulated);
+
+  /// Why the fence has holes: "" = it has none.
+  [[nodiscard]] std::string trouble() const;
+  [[nodiscard]] bool active() const { return tree_.fences() || refuses_gpus_; }
+  [[nodiscard]] bool fences_devices() const { return devices_; }
+  [[nodiscard]] bool fences_memory() const { return memory_.ram || memory_.swap; }
+  [[nodiscard]] bool fences_cores() const { return cores_; }
+
+  /// nullopt: the step needs no fence. `cgroup`: the step's, made.
+  Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec,
+                                                const std::string& cgroup);
+  /// The step is gone.
+  void tidy(const wire::StepSpec& spec) { tree_.tidy(spec.uid(), spec.job_id()); }
+  /// Ends what is in groups of v1 of these steps and removes them. False while some are left.
+  using Which = std::function<bool(std::uint32_t job, const std::string& step)>;
+  bool clear(const Which& which) const;
+  void leave() { tree_.leave(); }
+
+ private:
+  using Devices = std::set<cgroup::DeviceId>;
+  struct Node {
+    std::map<std::string, std::vector<Devices>> gres;  // by name and index
+    Devices all;
+    cluster::Node shape;
+  };
+  [[nodiscard]] Node read_node(const cluster::Node& node, const device::Machine& machine,
+                               bool all_files);
+  [[nodiscard]] static Devices devices_of(const Node& node, const wire::NodeShare& share,
+                                          const wire::TaskSpec* task);
+  [[nodiscard]] cgroup::Limits limits_of(const Node& node, const wire::NodeShare& share) const;
+  void ask_for_devices(const Node& node, const wire::StepSpec& spec, cgroup::StepAsk& ask) const;
+
+  cgroup::Tree tree_;
+  cgroup::GpuDevices gpus_;
+  cgroup::MemoryRules memory_;
+  bool devices_ = false;
+  bool cores_ = false;
+  bool refuses_gpus_ = false;
+  const device::Machine* machine_ = nullptr;
+  std::map<std::string, Node> nodes_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace berth::node

@@ -1,0 +1,352 @@
+"""Steps on a real node are kept to their GPUs, memory and cores (docs/fence.md).
+
+The GPUs are character devices that anybody may open: copies of /dev/zero and its neighbours, under names that
+gres.conf gives. What opens them and what does not is then the fence's doing alone.
+"""
+
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import stat
+import time
+
+import pytest
+
+from cluster import Cluster, until
+
+MINORS = (5, 7, 8, 9)  # zero, full, random, urandom
+V2 = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
+           if line.split()[2] == "cgroup2"), None)
+V1 = {controller: line.split()[1]
+      for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup"
+      for controller in line.split()[3].split(",")}
+V2_HAS = pathlib.Path(V2, "cgroup.controllers").read_text().split() if V2 else []
+
+
+def can_limit(what):
+    return what in V2_HAS or what in V1
+
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: cgroups, mknod"),
+    pytest.mark.skipif(V2 is None and "devices" not in V1, reason="needs cgroup v2, or the devices of cgroup v1"),
+]
+PLUGINS = [pytest.param("cgroup/v1", marks=pytest.mark.skipif("devices" not in V1, reason="no devices in cgroup v1")),
+           pytest.param("cgroup/v2", marks=pytest.mark.skipif(V2 is None, reason="no cgroup v2"))]
+
+OPENS = r"""
+for i in 0 1 2 3; do (exec 3<%(dev)s/gpu$i) 2>/dev/null && printf "$i"; done; echo .
+"""
+HOG = "import sys; x = bytearray(int(sys.argv[1]) << 20); print(len(x))"
+
+
+@contextlib.contextmanager
+def fenced(cgroup_conf, gres=True):
+    """A cluster of this machine with four devices and this cgroup.conf."""
+    c = Cluster()
+    c.state.mkdir()
+    c.dev = pathlib.Path(c.own) / "dev"
+    c.dev.mkdir()
+    for index, minor in enumerate(MINORS):
+        os.mknod(c.dev / f"gpu{index}", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+        os.chmod(c.dev / f"gpu{index}", 0o666)
+    host = socket.gethostname().split(".")[0]
+    cpus = os.cpu_count()
+    c.conf.write_text(f"""ClusterName=fenced
+SlurmctldHost={host}
+SlurmUser=root
+GresTypes=gpu
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+TaskPlugin=task/affinity,task/cgroup
+DefMemPerNode=200
+NodeName={host} CPUs={cpus} RealMemory=2000 Gres=gpu:4
+PartitionName=main Nodes=ALL Default=YES
+""")
+    (c.state / "gres.conf").write_text(f"Name=gpu File={c.dev}/gpu[0-3]\n")
+    (c.state / "cgroup.conf").write_text(cgroup_conf)
+    c.opens = c.work / "opens.sh"
+    c.opens.write_text(OPENS % {"dev": c.dev})
+    c.hog = c.work / "hog.py"
+    c.hog.write_text(HOG)
+    with c:
+        yield c
+
+
+@pytest.fixture(scope="module", params=PLUGINS)
+def devices(request):
+    with fenced(f"CgroupPlugin={request.param}\nConstrainDevices=yes\n") as c:
+        c.plugin = request.param
+        yield c
+
+
+@pytest.fixture(scope="module")
+def limits():
+    if not can_limit("memory") or not can_limit("cpuset"):
+        pytest.skip("neither cgroup v2 nor v1 limits memory and cores here")
+    with fenced("ConstrainDevices=yes\nConstrainRAMSpace=yes\nConstrainSwapSpace=yes\nConstrainCores=yes\n") as c:
+        yield c
+
+
+def groups_of(pid):
+    """Where a process is in each hierarchy that the fence uses."""
+    found = []
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controller, path = line.split(":", 2)
+        if controller == "" and V2:
+            found.append(V2 + path)
+        elif controller in V1 and "/job_" in path:
+            found.append(V1[controller] + path)
+    return found
+
+
+def started_again(c, agent):
+    """A killed agent may hold its lock until its thread has written; then `berth up` finds it running."""
+    c.start()
+    with contextlib.suppress(AssertionError):
+        return c.pid("node") != agent
+    return False
+
+
+# ---- devices ------------------------------------------------------------------------------------
+
+def test_a_step_opens_its_gpu_and_no_other(devices):
+    devices.wait_idle()
+    holder = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/holder", "--wrap",
+                            f"sh {devices.opens}; sleep 300")
+    devices.wait_state(holder, "RUNNING")
+    for user in (None, "nobody"):
+        until(lambda: len(devices.out("squeue", "-h").splitlines()) == 1, what="the holder alone")
+        step = devices.run("srun", "--gres=gpu:1", "sh", "-c",
+                           f"sh {devices.opens}; echo $SLURM_STEP_GPUS/$CUDA_VISIBLE_DEVICES", user=user)
+        assert step.stdout.split() == ["1.", "1/0"], step
+    assert (devices.work / "holder").read_text() == "0.\n"
+    devices.run("scancel", holder)
+    devices.wait_state(holder, "CANCELLED")
+    assert devices.out("srun", "--gres=gpu:4", "sh", devices.opens) == "0123."
+
+
+def test_a_step_without_gpus_opens_none(devices):
+    for user in (None, "nobody"):
+        assert devices.out("srun", "-n1", "sh", devices.opens, user=user) == "."
+    # Everything that is not a GPU is as open as ever.
+    assert devices.out("srun", "-n1", "sh", "-c", "head -c0 /dev/null && echo yes") == "yes"
+
+
+def test_nothing_escapes(devices):
+    wait = f"while [ ! -s {devices.work}/late ]; do sleep 0.05; done; cat {devices.work}/late"
+    ways = {
+        "fork": f"sh {devices.opens} & wait",
+        "setsid": f"setsid -w sh {devices.opens}",
+        "double fork": f"(setsid sh -c 'sh {devices.opens} >{devices.work}/late' &) ; {wait}",
+        "namespace": f"unshare -Urm sh {devices.opens}",
+    }
+    for name, script in ways.items():
+        (devices.work / "late").unlink(missing_ok=True)
+        # Which GPU it is depends on whether the job before is gone already.
+        got = devices.run("srun", "--gres=gpu:1", "sh", "-c", f"echo $SLURM_STEP_GPUS.; {script}",
+                          user="nobody" if name != "double fork" else None)
+        own, opened = got.stdout.split()
+        assert opened == own and len(own) == 2, (name, got)
+    # Not even root makes itself another file of a GPU that is not the step's.
+    devices.wait_idle()
+    made = devices.run("srun", "--gres=gpu:1", "mknod", f"{devices.work}/another", "c", "1", str(MINORS[2]), rc=None)
+    assert made.returncode != 0 and "Operation not permitted" in made.stderr, made
+
+
+def test_tasks_are_fenced_one_by_one(devices):
+    devices.wait_idle()
+    if os.cpu_count() < 2:
+        pytest.skip("needs two cores")
+    script = f"echo $(sh {devices.opens}) $CUDA_VISIBLE_DEVICES"
+    own = devices.out("srun", "-n2", "--gpus-per-task=1", "sh", "-c", script).splitlines()
+    assert sorted(own) == ["0. 0", "1. 0"]
+    devices.wait_idle()
+    shared = devices.out("srun", "-n2", "--gpus-per-task=1", "--gres-flags=allow-task-sharing", "sh", "-c", script)
+    assert sorted(shared.splitlines()) == ["01. 0", "01. 1"]
+
+
+def test_a_script_has_the_jobs_gpus_and_its_steps_theirs(devices):
+    devices.wait_idle()
+    job = devices.submit("--gres=gpu:3", "-o", f"{devices.work}/out.%j", "--wrap",
+                         f"sh {devices.opens}; srun -n1 --gres=gpu:1 sh {devices.opens}; "
+                         f"srun -n1 --gres=none sh {devices.opens}; srun -n1 sh {devices.opens}")
+    devices.wait_state(job, "COMPLETED")
+    assert (devices.work / f"out.{job}").read_text().split() == ["012.", "0.", ".", "012."]
+
+
+def test_groups_have_the_names_that_others_look_for_and_go_with_the_step(devices):
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    devices.wait_state(job, "RUNNING")
+    pid = until(lambda: (devices.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    groups = groups_of(pid)
+    assert any(f"slurmstepd.scope/job_{job}/step_batch" in group or
+               f".scope/job_{job}/step_batch" in group for group in groups), groups
+    assert (devices.plugin == "cgroup/v1") == any(f"/uid_0/job_{job}/step_batch" in group for group in groups), groups
+    devices.run("scancel", job)
+    devices.wait_state(job, "CANCELLED")
+    devices.wait_idle()
+    until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
+    for group in groups:
+        assert not os.path.exists(os.path.dirname(group)), "the job's own"
+
+
+def test_a_killed_supervisor_leaves_no_groups(devices):
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    devices.wait_state(job, "RUNNING")
+    pid = until(lambda: (devices.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    groups = groups_of(pid)
+    parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(parent, signal.SIGKILL)
+    devices.wait_end(job)
+    until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
+
+
+def test_a_fence_outlives_its_agent(devices):
+    devices.wait_idle()
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/opens.%j", "--wrap",
+                         f"while [ ! -e {devices.work}/go ]; do sleep 0.05; done; sh {devices.opens}")
+    devices.wait_state(job, "RUNNING")
+    agent = devices.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: started_again(devices, agent), what="a new agent")
+    (devices.work / "go").touch()
+    devices.wait_state(job, "COMPLETED")
+    (devices.work / "go").unlink()
+    assert (devices.work / f"opens.{job}").read_text() == "0.\n"
+    devices.wait_idle()
+    assert devices.out("srun", "--gres=gpu:2", "sh", devices.opens) == "01."
+
+
+# ---- memory and cores ---------------------------------------------------------------------------
+
+def test_a_hog_runs_out_of_memory_and_the_node_lives(limits):
+    done = limits.run("srun", "--mem=64", "python3", limits.hog, "300", rc=None)
+    assert done.returncode == 1, done
+    host = socket.gethostname().split(".")[0]
+    assert f"srun: error: {host}: task 0: Out Of Memory" in done.stderr
+    job = done.stderr.split("StepId=")[1].split(".")[0]
+    assert (f"slurmstepd: error: Detected 1 oom_kill event in StepId={job}.0. "
+            "Some of the step tasks have been OOM Killed.") in done.stderr
+    assert f"StepId={job}.0 may use 64 MiB of memory on {host}" in done.stderr
+    limits.wait_state(job, "OUT_OF_MEMORY")
+    rows = limits.out("sacct", "-j", job, "-n", "-P", "-o", "JobID,State,ExitCode").splitlines()
+    assert f"{job}.0|OUT_OF_MEMORY|0:125" in rows, rows
+    assert f"{job}|OUT_OF_MEMORY|0:125" in rows, rows
+    # The same with as much as it needs.
+    assert limits.out("srun", "--mem=500", "python3", limits.hog, "300") == str(300 << 20)
+    assert limits.out("sinfo", "-h", "-o", "%T") == "idle"
+
+
+def test_a_script_runs_out_of_memory(limits):
+    job = limits.submit("--mem=64", "-o", f"{limits.work}/out.%j", "--wrap", f"exec python3 {limits.hog} 300")
+    assert limits.wait_end(job) == "OUT_OF_MEMORY"
+    assert limits.field(job, "Reason") == "OutOfMemory"
+    assert f"oom_kill event in StepId={job}.batch" in (limits.work / f"out.{job}").read_text()
+    assert "OOM" in limits.out("sacct", "-j", job, "-X", "-n", "-o", "State%20").replace("OUT_OF_MEMORY", "OOM")
+
+
+def test_one_hog_takes_its_step_with_it_when_asked(limits):
+    script = f"python3 {limits.hog} 300; sleep 60; echo survived"
+    killed = limits.run("srun", "--mem=64", "--oom-kill-step", "sh", "-c", script, rc=None, timeout=50)
+    assert "survived" not in killed.stdout and killed.returncode != 0, killed
+    assert "oom_kill event" in killed.stderr
+    lives = limits.run("srun", "--mem=64", "sh", "-c", f"python3 {limits.hog} 300; echo survived", rc=None)
+    assert "survived" in lives.stdout and "oom_kill event" in lives.stderr
+
+
+def test_steps_together_stay_below_their_job(limits):
+    job = limits.submit("--mem=100", "-n", "1", "-o", f"{limits.work}/out.%j", "--wrap",
+                        f"srun --overlap --mem=0 python3 {limits.hog} 70 && echo one fits; "
+                        f"srun --overlap --mem=0 python3 -c 'x = bytearray(70 << 20); import time; time.sleep(5)' & "
+                        f"sleep 1; srun --overlap --mem=0 python3 {limits.hog} 70; wait")
+    limits.wait_end(job)
+    text = (limits.work / f"out.{job}").read_text()
+    assert "one fits" in text
+    assert "Out Of Memory" in text, text
+
+
+def test_cores_are_kept(limits):
+    if os.cpu_count() < 2:
+        pytest.skip("needs two cores")
+    script = "taskset -pc 0-$(($(getconf _NPROCESSORS_CONF)-1)) $$ >/dev/null 2>&1; grep Cpus_allowed_list /proc/self/status"
+    allowed = limits.out("srun", "-n1", "-c1", "sh", "-c", script).split()[1]
+    assert allowed in {str(cpu) for cpu in range(os.cpu_count())}, allowed
+    all_of_them = limits.out("srun", "-n1", "-c", str(os.cpu_count()), "sh", "-c", script).split()[1]
+    assert all_of_them == f"0-{os.cpu_count() - 1}"
+
+
+def test_groups_of_limits_go_too(limits):
+    job = limits.submit("--gres=gpu:1", "-o", f"{limits.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    limits.wait_state(job, "RUNNING")
+    pid = until(lambda: (limits.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    groups = groups_of(pid)
+    limits.run("scancel", job)
+    limits.wait_state(job, "CANCELLED")
+    limits.wait_idle()
+    until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
+
+
+# ---- what cannot be had -------------------------------------------------------------------------
+
+@pytest.mark.skipif("memory" in V2_HAS, reason="cgroup v2 limits memory here")
+def test_a_fence_that_cannot_be_had_is_said():
+    with fenced("CgroupPlugin=cgroup/v2\nConstrainRAMSpace=yes\n") as c:
+        reason = until(lambda: c.out("sinfo", "-h", "-R", "-o", "%E"), what="a reason")
+        assert "ConstrainRAMSpace" in reason and "cannot be done by CgroupPlugin=cgroup/v2" in reason
+        host = socket.gethostname().split(".")[0]
+        shown = c.out("scontrol", "show", "node", host)
+        assert "DRAIN" in shown and "ConstrainRAMSpace" in shown
+        job = c.submit("--gres=gpu:1", "--wrap", "true", "-o", "/dev/null")
+        time.sleep(1)
+        assert c.job_state(job) == "PENDING"
+        c.run("scancel", job)
+
+
+def test_a_fence_can_be_asked_for_while_all_runs():
+    with fenced("ConstrainDevices=no\n") as c:
+        assert "memory and devices of a job are counted, not fenced" in c.up_text
+        assert c.out("srun", "--gres=gpu:1", "sh", c.opens) == "0123."
+        (c.state / "cgroup.conf").write_text("ConstrainDevices=yes\n")
+        c.run("scontrol", "reconfigure")
+        c.wait_idle()
+
+        def kept():
+            c.wait_idle()
+            return c.out("srun", "--gres=gpu:1", "sh", "-c", f"sh {c.opens}; echo $CUDA_VISIBLE_DEVICES") == "0.\n0"
+        until(kept, what="a fence")
+
+
+def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
+    os.chmod(tmp_path, 0o755)
+    for index, minor in enumerate(MINORS[:2]):
+        os.mknod(tmp_path / f"gpu{index}", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "slurm.conf").write_text(
+        "ClusterName=pretended\nSlurmctldHost=h\nGresTypes=gpu\nTaskPlugin=task/cgroup\n"
+        "SelectTypeParameters=CR_Core_Memory\nDefMemPerNode=100\n"
+        "NodeName=n[1-2] CPUs=4 RealMemory=8000 Gres=gpu:2\nNodeName=n3 CPUs=4 RealMemory=8000 Gres=gpu:2\n"
+        "PartitionName=main Nodes=ALL Default=YES\n")
+    (conf / "gres.conf").write_text(f"NodeName=n[1-2] Name=gpu File={tmp_path}/gpu[0-1]\n"
+                                    "NodeName=n3 Name=gpu File=/dev/no-such-gpu[0-1]\n")
+    (conf / "cgroup.conf").write_text("ConstrainDevices=yes\nConstrainRAMSpace=yes\n")
+    script = f"for i in 0 1; do (exec 3<{tmp_path}/gpu$i) 2>/dev/null && printf $i; done; echo ."
+    with Cluster(emulate=conf) as c:
+        assert c.out("srun", "-w", "n2", "--gres=gpu:1", "sh", "-c", script) == "0."
+        assert c.out("srun", "-w", "n1", "sh", "-c", script) == "."
+        # What is not there needs no fence, and nothing is drained for it.
+        assert c.out("srun", "-w", "n3", "--gres=gpu:1", "echo", "runs") == "runs"
+        assert c.out("sinfo", "-h", "-R") == ""
+
+
+def test_limits_need_cgroups():
+    c = Cluster(emulate="1x1:a100")
+    with c:
+        (c.state / "cgroup.conf").write_text("CgroupPlugin=disabled\nConstrainDevices=yes\n")
+        done = c.run("scontrol", "reconfigure", rc=None)
+        assert done.returncode != 0
+        assert "cgroup.conf:2: ConstrainDevices=yes needs cgroups" in done.stdout + done.stderr, done
