@@ -22,13 +22,14 @@ int show_json(const SacctOptions& options, std::span<const std::string> words,
   std::string cluster;
   json.begin_object();
   json.begin_array("jobs");
-  const Result<void> done = each_history(ask, environment, "sacct", [&](const wire::HistoryReply& reply) {
-    cluster = reply.cluster_name();
-    for (const wire::HistoryJob& job : reply.jobs()) {
-      if (wanted_history(options, job)) append_history_json(json, job, cluster, reply.now());
-    }
-    return Result<void>();
-  });
+  const Result<void> done =
+      each_history(ask, environment, "sacct", [&](const wire::HistoryReply& reply) {
+        cluster = reply.cluster_name();
+        for (const wire::HistoryJob& job : reply.jobs()) {
+          if (wanted_history(options, job)) append_history_json(json, job, cluster, reply.now());
+        }
+        return Result<void>();
+      });
   if (!done) return print_error(done.error(), "sacct");
   json.end_array();
   append_meta(json, json_meta("sacct", words, environment, cluster));
