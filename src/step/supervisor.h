@@ -91,7 +91,7 @@ class Supervisor {
   void tell_launched(const Error* refusal);
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
-  [[nodiscard]] Container::Place place_of(const Task& task) const;
+  [[nodiscard]] const wire::TaskFence& fence_of(const Task& task) const;
 
   // supervisor_io.cpp
   [[nodiscard]] KeyExchange::Outside outside();

@@ -161,23 +161,20 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 
-Container::Place Supervisor::place_of(const Task& task) const {
-  const wire::StepFence& fence = order_.fence();
-  Container::Place place;
-  place.join.assign(fence.join().begin(), fence.join().end());
+const wire::TaskFence& Supervisor::fence_of(const Task& task) const {
   const auto index = static_cast<int>(&task - tasks_.data());
-  if (index < fence.tasks_size()) {
-    const wire::TaskFence& own = fence.tasks(index);
-    place.cgroup = own.cgroup();
-    place.join.insert(place.join.end(), own.join().begin(), own.join().end());
-  }
-  return place;
+  return index < order_.fence().tasks_size() ? order_.fence().tasks(index)
+                                             : wire::TaskFence::default_instance();
 }
 
 Result<void> Supervisor::start_task(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
   TaskStart start = start_of(task);
+  const auto& all = order_.fence().join();
+  start.groups.assign(all.begin(), all.end());
+  const auto& own = fence_of(task).join();
+  start.groups.insert(start.groups.end(), own.begin(), own.end());
   const Fd pmi = keys_.connect(task.spec->rank());
   start.pmi = pmi.get();
   start.keys = &keys_;
@@ -185,7 +182,7 @@ Result<void> Supervisor::start_task(Task& task) {
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  task.pid = container_.start([&] { run_task(start); }, place_of(task));
+  task.pid = container_.start([&] { run_task(start); }, fence_of(task).cgroup());
   if (task.pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
   // The task does so too: whoever comes first, signals to the group work from now on.
   if (!start.terminal) ::setpgid(task.pid, task.pid);
