@@ -22,9 +22,6 @@
 namespace berth::step {
 namespace {
 
-/// Of a task that could not be put where its limits are; nothing of the user's has run.
-constexpr int kNotFenced = 127;
-
 bool write_to(const std::string& path, std::string_view text) {
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -117,6 +114,10 @@ std::vector<pid_t> processes_marked(const std::string& assignment) {
   return found;
 }
 
+bool enter_cgroup(const std::string& path) {
+  return write_to(path + "/cgroup.procs", "0");
+}
+
 bool clear_cgroup(const std::string& path) {
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
   if (!write_to(path + "/cgroup.kill", "1")) {
@@ -145,18 +146,10 @@ pid_t Container::start_outside(const std::function<void()>& child) {
   ::_exit(127);
 }
 
-pid_t Container::start(const std::function<void()>& child, const Place& place) {
-  const auto fenced = [&] {
-    // A task that cannot be fenced in does not run.
-    for (const std::string& group : place.join) {
-      if (!write_to(group + "/cgroup.procs", "0")) ::_exit(kNotFenced);
-    }
-    child();
-  };
-  if (place.cgroup.empty()) return start_in(path_, folder_.get(), fenced);
-  const Fd own(::open(place.cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!own) return -1;
-  return start_in(place.cgroup, own.get(), fenced);
+pid_t Container::start(const std::function<void()>& child, const std::string& below) {
+  if (below.empty()) return start_in(path_, folder_.get(), child);
+  const Fd own(::open(below.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return own ? start_in(below, own.get(), child) : -1;
 }
 
 pid_t Container::start_in(const std::string& cgroup, int folder,
@@ -170,7 +163,7 @@ pid_t Container::start_in(const std::string& cgroup, int folder,
   if (pid > 0) return pid;
   // No clone3 here (seccomp, an old kernel): the child moves itself.
   return start_outside([&] {
-    if (!write_to(cgroup + "/cgroup.procs", "0")) ::_exit(kNotFenced);
+    if (!enter_cgroup(cgroup)) ::_exit(127);
     child();
   });
 }
@@ -180,7 +173,7 @@ std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void
   std::vector<pid_t> pids =
       stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
   for (std::size_t i = 0; i < pids.size(); ++i) {
-    if (pids[i] == 0) pids[i] = start(children[i], {});
+    if (pids[i] == 0) pids[i] = start(children[i]);
   }
   return pids;
 }

@@ -19,20 +19,13 @@ namespace berth::step {
 
 class Container {
  public:
-  /// Where one task goes, beside the step's own cgroup.
-  struct Place {
-    std::string cgroup;             // below the step's; "" = the step's own
-    std::vector<std::string> join;  // directories of cgroup v1
-
-    [[nodiscard]] bool is_usual() const { return cgroup.empty() && join.empty(); }
-  };
-
   /// `cgroup`: an empty one that exists, "" = none. `fences`: directories that go with it, children
   /// first. Makes this process a subreaper.
   explicit Container(std::string cgroup, std::vector<std::string> fences = {});
 
-  /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return.
-  pid_t start(const std::function<void()>& child, const Place& place);
+  /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return. `below`: the
+  /// cgroup of one task, "" = the step's own.
+  pid_t start(const std::function<void()>& child, const std::string& below = {});
   /// As start() for many, without a copy of this process's memory: until each `child` runs its
   /// program or exits, this process waits. For children that do little. The pids, -1 for what could
   /// not be started.
@@ -66,6 +59,8 @@ std::vector<pid_t> descendants_of(pid_t ancestor);
 bool clear_cgroup(const std::string& path);
 /// Processes whose environment has this variable.
 std::vector<pid_t> processes_marked(const std::string& assignment);
+/// Moves this process there, of any version; false: errno tells why not.
+bool enter_cgroup(const std::string& path);
 /// The members of a cgroup.
 std::vector<pid_t> members_of(const std::string& cgroup);
 

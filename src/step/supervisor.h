@@ -103,7 +103,7 @@ class Supervisor {
   [[nodiscard]] std::vector<std::string> argv_of(const wire::TaskSpec& task) const;
   [[nodiscard]] std::string directory_for(const wire::TaskSpec& task) const;
   [[nodiscard]] TaskStart start_of(const Task& task) const;
-  [[nodiscard]] Container::Place place_of(const Task& task) const;
+  [[nodiscard]] const wire::TaskFence& fence_of(const Task& task) const;
 
   // supervisor_io.cpp
   [[nodiscard]] KeyExchange::Outside outside();

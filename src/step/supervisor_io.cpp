@@ -35,18 +35,17 @@ bool Supervisor::input_blocked() const {
 }
 
 KeyExchange::Outside Supervisor::outside() {
-  return {
-      .up =
-          [this](const std::string& frame) {
-            for (auto& client : clients_) {
-              if (!client->owner) continue;
-              client->peer.send_bytes(frame);
-              client->peer.flush();
-            }
-          },
-      .say = [this](const std::string& line) { say(line); },
-      .start = [this](const std::function<void()>& child) { return container_.start(child, {}); },
-      .ending = [this] { return killed_ || signalled_to_end_ || kill_at_.has_value(); }};
+  return {.up =
+              [this](const std::string& frame) {
+                for (auto& client : clients_) {
+                  if (!client->owner) continue;
+                  client->peer.send_bytes(frame);
+                  client->peer.flush();
+                }
+              },
+          .say = [this](const std::string& line) { say(line); },
+          .start = [this](const std::function<void()>& child) { return container_.start(child); },
+          .ending = [this] { return killed_ || signalled_to_end_ || kill_at_.has_value(); }};
 }
 
 void Supervisor::read_client(Client& client) {

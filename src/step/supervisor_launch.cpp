@@ -176,23 +176,20 @@ TaskStart Supervisor::start_of(const Task& task) const {
                    .os_cpus = index < order_.os_cpus_size() ? order_.os_cpus(index) : ""};
 }
 
-Container::Place Supervisor::place_of(const Task& task) const {
-  const wire::StepFence& fence = order_.fence();
-  Container::Place place;
-  place.join.assign(fence.join().begin(), fence.join().end());
+const wire::TaskFence& Supervisor::fence_of(const Task& task) const {
   const auto index = static_cast<int>(&task - tasks_.data());
-  if (index < fence.tasks_size()) {
-    const wire::TaskFence& own = fence.tasks(index);
-    place.cgroup = own.cgroup();
-    place.join.insert(place.join.end(), own.join().begin(), own.join().end());
-  }
-  return place;
+  return index < order_.fence().tasks_size() ? order_.fence().tasks(index)
+                                             : wire::TaskFence::default_instance();
 }
 
 Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
   TaskStart start = start_of(task);
+  const auto& all = order_.fence().join();
+  start.groups.assign(all.begin(), all.end());
+  const auto& own = fence_of(task).join();
+  start.groups.insert(start.groups.end(), own.begin(), own.end());
   Fd pmi = keys_.connect(task.spec->rank());
   start.pmi = pmi.get();
   keys_.put_variables(task.spec->rank(), start.environment);
@@ -200,7 +197,8 @@ Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  const bool takes_a_while = start.has_prologs();
+  // Entering a group of cgroup v1 may wait for the kernel.
+  const bool takes_a_while = start.has_prologs() || !start.groups.empty();
   return Starting{&task, std::move(*ends), std::move(pmi), PreparedTask(std::move(start)),
                   takes_a_while};
 }
@@ -218,9 +216,9 @@ Result<void> Supervisor::start_some(std::span<Task> tasks) {
   int why = 0;
   for (Starting& one : ready) {
     const auto run = [&one] { one.prepared.run(); };
-    const Container::Place place = place_of(*one.task);
-    if (one.takes_a_while || !place.is_usual()) {
-      started(one, container_.start(run, place));
+    const std::string& own = fence_of(*one.task).cgroup();
+    if (one.takes_a_while || !own.empty()) {
+      started(one, container_.start(run, own));
       if (one.task->pid < 0) why = errno;
     } else {
       children.emplace_back(run);

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "step/container.h"
 #include "step/limits.h"
 #include "step/spool.h"
 #include "text/cpumask.h"
@@ -56,6 +57,18 @@ void take_streams(const TaskStart& start) {
   ::dup2(pmi, kPmiDescriptor);
   ::syscall(SYS_close_range, 3U, static_cast<unsigned>(kPmiDescriptor - 1), 0U);
   ::syscall(SYS_close_range, static_cast<unsigned>(kPmiDescriptor + 1), ~0U, 0U);
+}
+
+/// A task that cannot be fenced in does not run.
+void enter_groups(const TaskStart& start) {
+  for (const std::string& group : start.groups) {
+    if (enter_cgroup(group)) continue;
+    const int why = errno;
+    take_streams(start);
+    say(fmt::format("Unable to limit task {}: {}: {}", start.task.rank(), group,
+                    std::strerror(why)));
+    ::_exit(1);
+  }
 }
 
 void bind_to_cpus(const TaskStart& start) {
@@ -217,6 +230,7 @@ void PreparedTask::run() {
   } else if (start_.own_group) {
     ::setpgid(0, 0);
   }
+  enter_groups(start_);
   take_streams(start_);
   reset_signals();
   restore_open_files(start_.order.open_files());

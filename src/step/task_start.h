@@ -18,8 +18,9 @@ struct TaskStart {
   Identity who;
   std::vector<std::string> argv;
   Environment environment;
-  std::string directory;  // where the program is to run
-  std::string os_cpus;    // the kernel's numbers; "" = do not bind
+  std::string directory;              // where the program is to run
+  std::string os_cpus;                // the kernel's numbers; "" = do not bind
+  std::vector<std::string> groups{};  // of cgroup v1: entered before anything else is done
   int in = -1;
   int out = -1;
   int err = -1;
