@@ -308,7 +308,7 @@ _sshare() {
 _berth() {
     if [[ $COMP_CWORD -eq 1 ]]; then
         local cur=${COMP_WORDS[1]}
-        _berth_words "down explain help power sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag simulate
+        _berth_words "down explain hardware help power sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag simulate
             sinfo sprio squeue srun sshare status up --version --help"
         return
     fi
@@ -322,6 +322,7 @@ _berth() {
         *)
             local cur=${COMP_WORDS[COMP_CWORD]}
             case $command in
+                hardware) _berth_words "--from= --help --json --record" ;;
                 explain) _berth_words "--all --busy= --conf= --emulate= --help --json --verbose" ;;
                 simulate)
                     _berth_words "--against= --against-set= --conf= --emulate= --format= --help --html= --jobs=
