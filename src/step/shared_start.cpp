@@ -34,7 +34,7 @@ constexpr std::size_t kGuard = 4096;
 
 /// A process that starts others costs about as much as half a task.
 constexpr std::size_t kMostStarters = 4;
-constexpr std::size_t kFewestOfAStarter = 4;
+constexpr std::size_t kFewestOfAStarter = 8;
 
 [[noreturn]] void enter(const std::function<void()>* child) {
   (*child)();

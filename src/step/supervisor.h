@@ -49,6 +49,7 @@ class Supervisor {
     LineCutter cutter;
     std::shared_ptr<Fd> file;  // none = to the clients
     bool line_open = false;    // of a labelled file
+    bool used = false;         // something was written to it
   };
   struct Task {
     const wire::TaskSpec* spec = nullptr;

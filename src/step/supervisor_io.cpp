@@ -146,7 +146,8 @@ void Supervisor::read_stream(Task& task, Stream& stream, bool drain) {
 }
 
 void Supervisor::pass_on(Task& task, Stream& stream, std::string bytes, bool end) {
-  if (bytes.empty() && !end) return;
+  stream.used = stream.used || !bytes.empty();
+  if (bytes.empty() && (!end || !stream.used)) return;  // nobody waits for the end of nothing
   if (stream.file) {
     const std::size_t width = std::to_string(spec_.ntasks() > 0 ? spec_.ntasks() - 1 : 0).size();
     const std::string label = fmt::format("{:>{}}: ", task.spec->rank(), width);
