@@ -221,6 +221,28 @@ def test_a_fence_outlives_its_agent(devices):
     assert devices.out("srun", "--gres=gpu:2", "sh", devices.opens) == "01."
 
 
+@pytest.mark.parametrize("point", ["node.before_order", "node.after_order"])
+def test_an_agent_that_dies_at_a_start_leaves_a_whole_fence_or_none(devices, point):
+    devices.wait_idle()
+    # Where this agent's jobs have their groups.
+    own = devices.out("srun", "-n1", "cat", "/proc/self/cgroup").splitlines()
+    bases = [(V1[name] if name else V2) + path.split("/job_")[0]
+             for _, name, path in (line.split(":", 2) for line in own) if "/job_" in path]
+    assert bases
+    agent = devices.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    devices.env["BERTH_CRASH_AT"] = point
+    until(lambda: started_again(devices, agent), what="an agent that will die")
+    del devices.env["BERTH_CRASH_AT"]
+    agent = devices.pid("node")
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/opens.%j", "--wrap", f"sh {devices.opens}")
+    until(lambda: started_again(devices, agent), what="a new agent")
+    devices.wait_state(job, "COMPLETED")
+    assert (devices.work / f"opens.{job}").read_text() == "0.\n"
+    devices.wait_idle()
+    assert not any(os.path.exists(f"{base}/job_{job}") for base in bases)
+
+
 # ---- memory and cores ---------------------------------------------------------------------------
 
 def test_a_hog_runs_out_of_memory_and_the_node_lives(limits):

@@ -328,7 +328,7 @@ std::vector<Found> Tree::found() const {
   return out;
 }
 
-void Tree::leave() {
+void Tree::sweep() {
   if (kernel_ == nullptr) return;
   for (const std::string& base : v1_bases()) {
     for (const std::string& name : kernel_->directories(base)) {
@@ -338,8 +338,13 @@ void Tree::leave() {
       }
       kernel_->remove(user);
     }
-    kernel_->remove(base);
   }
+}
+
+void Tree::leave() {
+  if (kernel_ == nullptr) return;
+  sweep();
+  for (const std::string& base : v1_bases()) kernel_->remove(base);
 }
 
 std::uint64_t count_named(std::string_view text, std::string_view word) {

@@ -84,6 +84,8 @@ class Tree {
   void tidy(std::uint32_t uid, std::uint32_t job);
   /// All steps' groups of v1, of earlier agents too.
   [[nodiscard]] std::vector<Found> found() const;
+  /// Groups of v1 of jobs and users that hold no step.
+  void sweep();
   /// What all jobs share, when it is empty.
   void leave();
 

@@ -135,6 +135,15 @@ TEST_F(TreeTest, ALeftoverIsReplaced) {
   EXPECT_THAT(kernel_.done, Contains("remove /d/slurm/uid_7/job_5/step_0"));
 }
 
+TEST_F(TreeTest, WhatHoldsNoStepIsSwept) {
+  Tree tree = open({Version::v1, Version::none, Version::none});
+  ASSERT_TRUE(tree.put_up(ask_));
+  kernel_.made.insert({"/d/slurm/uid_7/job_4", "/d/slurm/uid_8", "/d/slurm/uid_8/job_3"});
+  tree.sweep();
+  EXPECT_THAT(kernel_.made, ElementsAre("/d/slurm", "/d/slurm/uid_7", "/d/slurm/uid_7/job_5",
+                                        "/d/slurm/uid_7/job_5/step_0"));
+}
+
 TEST_F(TreeTest, SaysWhatCannotBeHad) {
   kernel_.refuses = {"/v2/cgroup.subtree_control", "filter /v2/s", "/c/slurm"};
   Tree tree = open({Version::v2, Version::v2, Version::v1}, true);

@@ -214,6 +214,7 @@ void Agent::adopt() {
 void Agent::clear_leftover_cgroups() {
   bool left = !fencing_.clear(
       [this](std::uint32_t job, const std::string& step) { return !steps_.knows(job, step); });
+  fencing_.sweep();
   for (const std::string& name : cgroups_.names()) {
     const std::string path = cgroups_.path_of(name);
     if (steps_.uses(path)) continue;

@@ -56,6 +56,8 @@ class Fencing {
   /// Ends what is in groups of v1 of these steps and removes them. False while some are left.
   using Which = std::function<bool(std::uint32_t job, const std::string& step)>;
   bool clear(const Which& which) const;
+  /// What steps left that ended without an agent.
+  void sweep() { tree_.sweep(); }
   void leave() { tree_.leave(); }
 
  private:
