@@ -141,10 +141,10 @@ std::string efficiency_text(const Efficiency& job) {
       fmt::format("job {}  {} of {}  {}, {}{}\n", job.job, job.name, job.user, job.state,
                   clock(job.seconds), job.nodes.empty() ? "" : " on " + job.nodes);
   if (job.cpu_percent) {
-    out += fmt::format("  CPUs      {} for {}: {:.1f} CPU seconds used, {:.1f} %\n", job.cpus,
+    out += fmt::format("  CPUs      {} for {}: {:.2f} CPU seconds used, {:.1f} %\n", job.cpus,
                        clock(job.seconds), job.cpu_seconds, *job.cpu_percent);
   } else {
-    out += fmt::format("  CPUs      {}; {:.1f} CPU seconds used by steps that have ended\n",
+    out += fmt::format("  CPUs      {}; {:.2f} CPU seconds used by steps that have ended\n",
                        job.cpus, job.cpu_seconds);
   }
   out += fmt::format("  memory    {}; the largest task had {}\n",
@@ -168,7 +168,7 @@ void append_efficiency_json(JsonText& json, const Efficiency& job) {
   json.text("nodes", job.nodes);
   json.number("seconds", job.seconds);
   json.unsigned_number("cpus", job.cpus);
-  json.real("cpu_seconds", job.cpu_seconds);
+  json.unsigned_number("cpu_milliseconds", static_cast<std::uint64_t>(job.cpu_seconds * 1000));
   if (job.cpu_percent) json.real("cpu_percent", *job.cpu_percent);
   json.unsigned_number("task_memory_most_kb", job.task_memory_most_kb);
   json.text("memory", job.memory);

@@ -54,7 +54,7 @@ TEST(Efficiency, WhatAJobMadeOfWhatItHad) {
   EXPECT_EQ(
       efficiency_text(found),
       "job 12  train of ann  COMPLETED, 00:01:40 on n1\n"
-      "  CPUs      4 for 00:01:40: 200.0 CPU seconds used, 50.0 %\n"
+      "  CPUs      4 for 00:01:40: 200.00 CPU seconds used, 50.0 %\n"
       "  memory    64G; the largest task had 2.0G\n"
       "  GPUs      n1:0  busy 90 % (most 90 %)  memory 20.0G of 80.0G (25 %)  energy 1.0 Wh\n");
 }
