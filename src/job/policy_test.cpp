@@ -1,7 +1,9 @@
 // RequeueExit, RequeueExitHold, SPECIAL_EXIT, CompleteWait, MaxStepCount, rules of partitions, and
 // ends that are heard of late.
 #include <gmock/gmock.h>
+
 #include <gtest/gtest.h>
+#include <csignal>
 
 #include "job/state_test_fixture.h"
 
@@ -77,6 +79,29 @@ TEST(Steps, NoMoreThanMaxStepCount) {
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_EQ(refused[0].key, 2U);
   EXPECT_THAT(std::string(refused[0].error.what()), ::testing::HasSubstr("Step limit reached"));
+}
+
+TEST(Steps, AnSrunThatLeavesBeforeTheNodesTellHasCancelledNothing) {
+  struct Row {
+    const char* cause;
+    int status;
+    const char* state;
+  };
+  for (const Row& row : {Row{"", 0, "COMPLETED"}, Row{"", 3 << 8, "FAILED"},
+                         Row{"", SIGTERM, "CANCELLED"}, Row{"SIGNAL", 0, "CANCELLED"}}) {
+    Controller c;
+    const JobId id = c.started("--mem=1G -n4");
+    wire::CreateStep ask;
+    ask.set_job_id(id);
+    *ask.mutable_asked() = submission("-n1", "srun").asked();
+    c.state.create_step(ask, 1, kAlice, c.now);
+    ASSERT_TRUE(c.state.end_step(id, 0, kAlice, row.cause, c.now));
+    c.state.take_dirty();
+    c.step_ends(id, 0, row.status);
+    const Dirty dirty = c.state.take_dirty();
+    ASSERT_EQ(dirty.steps.size(), 1U);
+    EXPECT_EQ(dirty.steps[0].state(), row.state) << row.cause << row.status;
+  }
 }
 
 TEST(Steps, AnEndThatIsHeardOfAfterTheJobIsStored) {

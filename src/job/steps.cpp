@@ -162,7 +162,10 @@ std::string_view State::Memory::end_state(const Step& step) {
   if (step.cause == "TIME LIMIT") return "TIMEOUT";
   if (step.system_failure && step.exit_status == 0) return "NODE_FAIL";
   if (step.out_of_memory) return "OUT_OF_MEMORY";
-  if (step.ending) return "CANCELLED";
+  // Without a cause its srun has left: mostly because the tasks had ended, of which the nodes tell
+  // a moment later. Only those that a signal has ended were still there.
+  const bool by_itself = step.cause.empty() && (step.exit_status & 0x7f) == 0;
+  if (step.ending && !by_itself) return "CANCELLED";
   return step.exit_status == 0 ? "COMPLETED" : "FAILED";
 }
 
