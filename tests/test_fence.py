@@ -103,6 +103,11 @@ def groups_of(pid):
     return found
 
 
+def written(path):
+    """What a script wrote, once it has."""
+    return until(lambda: path.exists() and path.read_text().strip(), what=f"something in {path}")
+
+
 def started_again(c, agent):
     """A killed agent may hold its lock until its thread has written; then `berth up` finds it running."""
     c.start()
@@ -123,7 +128,7 @@ def test_a_step_opens_its_gpu_and_no_other(devices):
         step = devices.run("srun", "--gres=gpu:1", "sh", "-c",
                            f"sh {devices.opens}; echo $SLURM_STEP_GPUS/$CUDA_VISIBLE_DEVICES", user=user)
         assert step.stdout.split() == ["1.", "1/0"], step
-    assert (devices.work / "holder").read_text() == "0.\n"
+    assert written(devices.work / "holder") == "0."
     devices.run("scancel", holder)
     devices.wait_state(holder, "CANCELLED")
     assert devices.out("srun", "--gres=gpu:4", "sh", devices.opens) == "0123."
@@ -181,7 +186,7 @@ def test_a_script_has_the_jobs_gpus_and_its_steps_theirs(devices):
 def test_groups_have_the_names_that_others_look_for_and_go_with_the_step(devices):
     job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
     devices.wait_state(job, "RUNNING")
-    pid = until(lambda: (devices.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    pid = written(devices.work / f"pid.{job}")
     groups = groups_of(pid)
     assert any(f"slurmstepd.scope/job_{job}/step_batch" in group or
                f".scope/job_{job}/step_batch" in group for group in groups), groups
@@ -197,7 +202,7 @@ def test_groups_have_the_names_that_others_look_for_and_go_with_the_step(devices
 def test_a_killed_supervisor_leaves_no_groups(devices):
     job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
     devices.wait_state(job, "RUNNING")
-    pid = until(lambda: (devices.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    pid = written(devices.work / f"pid.{job}")
     groups = groups_of(pid)
     parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
     os.kill(parent, signal.SIGKILL)
@@ -260,13 +265,14 @@ def test_a_hog_runs_out_of_memory_and_the_node_lives(limits):
     assert f"{job}|OUT_OF_MEMORY|0:125" in rows, rows
     # The same with as much as it needs.
     assert limits.out("srun", "--mem=500", "python3", limits.hog, "300") == str(300 << 20)
-    assert limits.out("sinfo", "-h", "-o", "%T") == "idle"
+    limits.wait_idle()
 
 
 def test_a_script_runs_out_of_memory(limits):
     job = limits.submit("--mem=64", "-o", f"{limits.work}/out.%j", "--wrap", f"exec python3 {limits.hog} 300")
     assert limits.wait_end(job) == "OUT_OF_MEMORY"
     assert limits.field(job, "Reason") == "OutOfMemory"
+    limits.wait_idle()
     assert f"oom_kill event in StepId={job}.batch" in (limits.work / f"out.{job}").read_text()
     assert "OOM" in limits.out("sacct", "-j", job, "-X", "-n", "-o", "State%20").replace("OUT_OF_MEMORY", "OOM")
 
@@ -304,7 +310,7 @@ def test_cores_are_kept(limits):
 def test_groups_of_limits_go_too(limits):
     job = limits.submit("--gres=gpu:1", "-o", f"{limits.work}/pid.%j", "--wrap", "echo $$; sleep 300")
     limits.wait_state(job, "RUNNING")
-    pid = until(lambda: (limits.work / f"pid.{job}").read_text().strip(), what="the script's pid")
+    pid = written(limits.work / f"pid.{job}")
     groups = groups_of(pid)
     limits.run("scancel", job)
     limits.wait_state(job, "CANCELLED")
