@@ -60,6 +60,8 @@ def test_use_of_gpus_is_seen_while_the_job_runs_and_after(site):
     assert first["memory_now_mb"] == 30000 and first["processes_now"] == 2 and first["type"] == "l40s"
     assert 0 < first["busy_percent"] <= 80 and first["energy_joules"] > 300
     assert second["busy_percent"] == 0 and second["idle_seconds"] >= 10
+    columns = c.out("squeue", "-h", "-j", job, "-O", "GpuBusy:.8,GpuMemory:.10,GpuIdle:.12").split()
+    assert columns[0].endswith("%") and columns[1] == "30000M" and columns[2].startswith("00:00:")
     text = c.out("berth", "efficiency", job)
     assert "2 processes use GPU 0" in text and "GPU 1 is idle" in text and "--gpus-per-task=1" in text
     fake.gpu(0).update(busy_percent=0, memory_used_mb=1000, processes=[])
@@ -70,6 +72,7 @@ def test_use_of_gpus_is_seen_while_the_job_runs_and_after(site):
     after = gpus_of(c, job)
     assert len(after) == 2 and after[0]["memory_most_mb"] == 30000 and after[0]["busy_percent_most"] == 80
     assert after[0]["rounds"] >= first["rounds"] and "busy_percent_now" not in after[0]
+    assert c.out("sacct", "-n", "-X", "-P", "-j", job, "-o", "GpuMemory") == "30000M"
     # It is in the store, too.
     c.restart_controller()
     assert gpus_of(c, job) == after

@@ -1,10 +1,23 @@
 #include "cluster/cluster.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/natural.h"
 
 namespace berth::cluster {
+
+std::uint64_t Device::known_memory_mb() const {
+  if (memory_mb > 0) return memory_mb;
+  if (!type.ends_with("gb")) return 0;
+  const std::string_view name = std::string_view(type).substr(0, type.size() - 2);
+  const std::size_t before = name.find_last_not_of("0123456789");
+  const std::string_view digits = name.substr(before == std::string_view::npos ? 0 : before + 1);
+  std::uint64_t gb = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), gb);
+  return error == std::errc() && end == digits.data() + digits.size() && gb < 100000 ? gb * 1024
+                                                                                     : 0;
+}
 
 bool is_one_of(std::string_view type, std::string_view wanted) {
   if (wanted.empty() || type == wanted) return true;

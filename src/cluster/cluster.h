@@ -28,13 +28,16 @@ struct Device {
   int record = 0;           // which gres.conf line described it (several devices may share one)
   std::vector<int> links;   // links[i] = links to device i of the same gres; empty = not known
   std::string file;         // "/dev/nvidia0"; "" when not known
-  std::string uuid;         // "MIG-…": what programs find it by; "" = by its index
+  std::uint64_t memory_mb = 0;           // as its node told; 0 = it did not
+  std::string uuid;                      // "MIG-…": what programs find it by; "" = by its index
   std::vector<std::string> other_files;  // MultipleFiles=: what else belongs to it
 
   /// True when the device is near every socket of the node or has no Cores at all.
   [[nodiscard]] bool any_socket(std::uint32_t node_sockets) const {
     return sockets.empty() || sockets.count() == node_sockets;
   }
+  /// Told, or in the name of its type ("a100_80gb", "a100_3g.20gb"); 0 = not known.
+  [[nodiscard]] std::uint64_t known_memory_mb() const;
   [[nodiscard]] bool near(std::uint32_t socket) const {
     return sockets.empty() || sockets.test(socket);
   }

@@ -35,6 +35,7 @@ std::string hardware_key(const Node& node) {
     for (const Device& device : gres.devices) {
       key += device.type;
       append(key, device.units);
+      append(key, device.memory_mb);
       append(key, device.sockets);
       for (int links : device.links) append(key, static_cast<std::uint64_t>(links));
       append(key, ~std::uint64_t{1});

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/bits.h"
+#include "command/gpu_use_text.h"
 #include "command/show_text.h"
 #include "text/words.h"
 
@@ -14,10 +15,6 @@ namespace {
 
 /// Fewer looks than this say little.
 constexpr std::uint32_t kEnoughRounds = 10;
-
-double mean_busy(const wire::GpuUse& use) {
-  return use.rounds() == 0 ? 0 : static_cast<double>(use.busy_sum()) / use.rounds();
-}
 
 std::string memory_words(std::uint64_t mb) {
   return mb < 1024 ? fmt::format("{}M", mb)

@@ -1,4 +1,5 @@
 #include "command/sacct_fields.h"
+#include "command/gpu_use_text.h"
 
 #include <fmt/format.h>
 
@@ -283,6 +284,8 @@ constexpr SacctField kFields[] = {
     {"Flags", 24,
      JOB(if (started(j)) out += j.scheduler() == "Backfill" ? "SchedBackfill" : "SchedMain")},
     {"GID", 6, JOB(append_unsigned(out, j.gid()))},
+    {"GpuBusy", 8, JOB(append_gpu_busy(out, j.gpu_use()))},  // berth's own, as the next
+    {"GpuMemory", 10, JOB(append_gpu_memory(out, j.gpu_use(), shown))},
     {"Group", 9, JOB(out += j.group())},
     {"JobID", -12, SHOW(append_id(out, row, shown))},
     {"JobIDRaw", -12, SHOW(append_raw_id(out, row))},

@@ -6,6 +6,7 @@
 #include <array>
 #include <iterator>
 
+#include "command/gpu_use_text.h"
 #include "command/show_states.h"
 #include "wire/step_ids.h"
 
@@ -286,6 +287,10 @@ constexpr Field<JobRow> kJobFields[] = {
     {0, "Wait4Switch", "WAIT4SWITCH", COUNT(switch_wait)},
     {0, "Gres", "TRES_PER_NODE", TEXT(tres_per_node, "N/A")},
     {0, "cpus", "CPUS", COUNT(cpus)},
+    // berth's own.
+    {0, "GpuBusy", "GPU_BUSY", SHOW(append_gpu_busy(out, j.gpu_use()))},
+    {0, "GpuMemory", "GPU_MEMORY", SHOW(append_gpu_memory(out, j.gpu_use(), shown))},
+    {0, "GpuIdle", "GPU_IDLE", SHOW(append_gpu_idle(out, j.gpu_use()))},
 };
 
 #undef SHOW

@@ -86,10 +86,12 @@ bool take_found_gpus(cluster::Node& node, Found found) {
       const Device before = device;
       if (device.file.empty()) device.file = from.file();
       if (device.sockets.empty()) device.sockets = sockets_of(from, node.sockets);
+      if (from.memory_mb() > 0) device.memory_mb = from.memory_mb();
       if (parts) device.uuid = from.uuid();
       if (links_open) device.links = links_of(from, *order);
       changed = changed || device.file != before.file || !(device.sockets == before.sockets) ||
-                device.links != before.links || device.uuid != before.uuid;
+                device.links != before.links || device.uuid != before.uuid ||
+                device.memory_mb != before.memory_mb;
     }
   }
   return changed;

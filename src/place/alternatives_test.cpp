@@ -73,6 +73,41 @@ TEST_F(Alternatives, AllGpusOfAJobAreOfOneModel) {
   EXPECT_EQ(gets("-n1 --gpus=tesla_v100|a100:2"), "a100:2");
 }
 
+TEST_F(Alternatives, GpusWithEnoughMemoryAreTaken) {
+  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=30G"), HasSubstr("is not known here"));
+  EXPECT_THAT(gets("-n1 --gpu-mem-min=30G"), HasSubstr("but none are asked for"));
+  for (cluster::Node& node : cluster_.nodes) {
+    for (cluster::Gres& gres : node.gres) {
+      for (cluster::Device& device : gres.devices) {
+        if (device.type == "a100") device.memory_mb = 40 * 1024;
+        if (device.type == "tesla_v100") device.memory_mb = 16 * 1024;
+      }
+    }
+  }
+  usage_ = cluster::Usage(cluster_);
+  EXPECT_EQ(gets("-n1 --gpus=1 --gpu-mem-min=30G"), "a100:1");
+  EXPECT_EQ(gets("-n1 --gpus=tesla_v100|a100:1 --gpu-mem-min=30G"), "a100:1");
+  EXPECT_EQ(gets("-n1 --gpus=tesla_v100|a100:1 --gpu-mem-min=16G"), "tesla_v100:1");
+  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=80G"), HasSubstr("no GPU has 80G of memory (have "));
+  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=80G"), HasSubstr("with 40G"));
+}
+
+TEST(KnownMemory, IsToldOrInTheNameOfTheType) {
+  const auto known = [](const std::string& type, std::uint64_t told) {
+    cluster::Device device;
+    device.type = type;
+    device.memory_mb = told;
+    return device.known_memory_mb();
+  };
+  EXPECT_EQ(known("a100", 0), 0U);
+  EXPECT_EQ(known("a100", 40960), 40960U);
+  EXPECT_EQ(known("a100_80gb", 0), 81920U);
+  EXPECT_EQ(known("a100_80gb", 81559), 81559U);
+  EXPECT_EQ(known("a100_3g.20gb", 0), 20480U);
+  EXPECT_EQ(known("gb", 0), 0U);
+  EXPECT_EQ(known("x99999999999999999999gb", 0), 0U);
+}
+
 TEST_F(Alternatives, WhatCannotBeMeantIsRefused) {
   EXPECT_THAT(gets("-n1 --gpus=a100|:2"), HasSubstr("a model is missing in 'a100|'"));
   EXPECT_THAT(gets("-n1 --gpus=h200|h300:2"), HasSubstr("there is no gpu of type"));

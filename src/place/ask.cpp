@@ -192,6 +192,11 @@ Ask make_ask(const cluster::Cluster& cluster, const cluster::Partition& partitio
   ask.sizes = counts.sizes;
   bound_nodes(ask, partition);
   ask.devices = merge_devices(counts);
+  for (DeviceAsk& want : ask.devices) {
+    if (want.is_gpu() || want.shares_gpu()) {
+      want.least_memory_mb = request.gpu_mem_min_mb.value_or(0);
+    }
+  }
   using request::Exclusive;
   ask.alone = request.exclusive == Exclusive::user || request.exclusive == Exclusive::mcs;
   ask.exclusive = (request.exclusive != Exclusive::no && !ask.alone) || partition.exclusive_nodes;

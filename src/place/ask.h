@@ -23,7 +23,13 @@ struct DeviceAsk {
   std::uint64_t per_node = 0;
   std::uint64_t per_socket = 0;
   std::uint64_t per_task = 0;
+  std::uint64_t least_memory_mb = 0;  // of the GPU: --gpu-mem-min
 
+  /// The device is of the kind that is asked for.
+  [[nodiscard]] bool takes(const cluster::Device& device) const {
+    return (type.empty() || device.type == type) &&
+           (least_memory_mb == 0 || device.known_memory_mb() >= least_memory_mb);
+  }
   [[nodiscard]] bool shares_gpu() const { return name == "shard" || name == "mps"; }
   [[nodiscard]] bool is_gpu() const { return name == "gpu"; }
 };

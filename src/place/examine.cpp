@@ -522,7 +522,7 @@ const Examination::ClassView& Examination::view_of(const Node& node, std::uint32
       for (std::size_t d = 0; d < gres->devices.size(); ++d) {
         const cluster::Device& device = gres->devices[d];
         kind.whole = kind.whole && device.units == 1;
-        if (!want.type.empty() && device.type != want.type) continue;
+        if (!want.takes(device)) continue;
         if (device.any_socket(node.sockets)) {
           kind.any_socket.set(d);
         } else {

@@ -133,6 +133,12 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
     return fail(Code::unsupported, "--gres-flags=one-task-per-sharing is not supported by berth",
                 "ask for whole GPUs (--gpus-per-task=1) where tasks must not share one");
   }
+  if (request.gpu_mem_min_mb && !gpu && !shared) {
+    return std::unexpected(
+        allocation_error(request.command, Code::invalid_gres,
+                         "--gpu-mem-min says what GPUs must have, but none are asked for: add "
+                         "--gpus=N or --gpus-per-node=N"));
+  }
   for (const std::string& name : typed) {
     if (!untyped.contains(name)) continue;
     return std::unexpected(allocation_error(

@@ -24,6 +24,10 @@ using request::Command;
 using request::Request;
 
 std::string device_word(const DeviceAsk& want) {
+  if (want.least_memory_mb > 0 && want.is_gpu()) {
+    return fmt::format("{} with {} of memory or more", want.type.empty() ? "GPUs" : want.type,
+                       text::format_mb(want.least_memory_mb));
+  }
   if (!want.type.empty()) return want.type;
   return want.name == "gpu" ? "GPUs" : want.name == "shard" ? "shards" : want.name;
 }
@@ -314,6 +318,35 @@ std::string unknown_type_hint(const Cluster& cluster, const Ask& ask) {
   return {};
 }
 
+/// --gpu-mem-min where the memory of no GPU is known, or none has so much.
+std::string unknown_memory_hint(const Cluster& cluster, const Ask& ask) {
+  for (const DeviceAsk& want : ask.devices) {
+    if (want.least_memory_mb == 0) continue;
+    std::map<std::uint64_t, std::uint64_t> sizes;  // known memory → GPUs
+    for (const Node& node : cluster.nodes) {
+      const cluster::Gres* gres = node.find_gres(want.name);
+      if (gres == nullptr) continue;
+      for (const cluster::Device& device : gres->devices) ++sizes[device.known_memory_mb()];
+    }
+    const std::uint64_t unknown = sizes.contains(0) ? sizes.at(0) : 0;
+    sizes.erase(0);
+    if (sizes.empty()) {
+      return "--gpu-mem-min: the memory of GPUs is not known here; their nodes have not told it, "
+             "and "
+             "no type says it (as in a100_80gb)";
+    }
+    if (sizes.rbegin()->first >= want.least_memory_mb) continue;
+    std::vector<std::string> have;
+    for (const auto& [mb, count] : sizes) {
+      have.push_back(fmt::format("{} with {}", count, text::format_mb(mb)));
+    }
+    if (unknown > 0) have.push_back(fmt::format("{} whose memory is not known", unknown));
+    return fmt::format("no GPU has {} of memory (have {})", text::format_mb(want.least_memory_mb),
+                       fmt::join(have, ", "));
+  }
+  return {};
+}
+
 }  // namespace
 
 Error allocation_error(Command command, Code code, std::string hint, std::string extra_line) {
@@ -349,6 +382,7 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
   plan.reasons =
       gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features, false);
   std::string hint = unknown_type_hint(cluster, ask);
+  if (hint.empty()) hint = unknown_memory_hint(cluster, ask);
   if (hint.empty()) {
     for (const std::string& name : request.nodelist) {
       const auto index = cluster.find_node(name);

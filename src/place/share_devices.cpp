@@ -29,8 +29,7 @@ class Picker {
     std::iota(list_.begin(), list_.end(), std::size_t{0});
     linked_ = !gres.devices.empty();
     for (std::size_t d = 0; d < gres.devices.size(); ++d) {
-      const bool type_fits = want.type.empty() || gres.devices[d].type == want.type;
-      free_[d] = type_fits ? free_units(node, usage, gres, d) : 0;
+      free_[d] = want.takes(gres.devices[d]) ? free_units(node, usage, gres, d) : 0;
       if (share_.units[d] > 0) free_[d] -= std::min(free_[d], share_.units[d]);
       linked_ = linked_ && gres.devices[d].links.size() == gres.devices.size();
     }
@@ -271,7 +270,7 @@ class DeviceChoice {
       if (used.cores[s] > 0) continue;
       std::uint64_t free = 0;
       for (std::size_t d = 0; d < gres.devices.size(); ++d) {
-        if (!want_.type.empty() && gres.devices[d].type != want_.type) continue;
+        if (!want_.takes(gres.devices[d])) continue;
         if (gres.devices[d].near(s) && share.units[d] == 0)
           free += free_units(node, usage, gres, d);
       }
@@ -437,7 +436,7 @@ class DeviceChoice {
     };
     std::vector<std::size_t> order;
     for (std::size_t d = 0; d < gres.devices.size(); ++d) {
-      if (want_.type.empty() || gres.devices[d].type == want_.type) order.push_back(d);
+      if (want_.takes(gres.devices[d])) order.push_back(d);
     }
     std::ranges::stable_sort(order, {}, rank);
     if (ask_.least_loaded_shares) {

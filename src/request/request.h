@@ -137,6 +137,7 @@ struct Request {
   std::vector<GresAsk> gres_per_socket;  // --gpus-per-socket
   std::vector<GresAsk> gres_per_task;    // --gpus-per-task and --tres-per-task=gres/…
   bool gres_none = false;
+  std::optional<std::uint64_t> gpu_mem_min_mb;  // least memory of each GPU
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<GpuBind> gpu_bind;  // given explicitly (--gpu-bind, --tres-bind)
   GresFlags gres_flags;

@@ -65,6 +65,13 @@ Applied tmp(const Value& value, Request& request) {
   return {};
 }
 
+Applied gpu_mem_min(const Value& value, Request& request) {
+  const std::optional<std::uint64_t> mb = text::parse_size_mb(value.text);
+  if (!mb) return invalid_value(value, "a whole number with K, M, G or T; M when none is given");
+  request.gpu_mem_min_mb = *mb;
+  return {};
+}
+
 /// -B sockets[:cores[:threads]], each a number or *.
 Applied extra_node_info(const Value& value, Request& request) {
   const std::vector<std::string_view> parts = text::split(value.text, ':');
@@ -182,6 +189,8 @@ Apply size_value(Opt opt) {
       return memory<MemoryPer::cpu>;
     case Opt::mem_per_gpu:
       return memory<MemoryPer::gpu>;
+    case Opt::gpu_mem_min:
+      return gpu_mem_min;
     case Opt::tmp:
       return tmp;
     case Opt::exclusive:
