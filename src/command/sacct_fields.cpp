@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "command/gpu_use_text.h"
 #include "command/show_states.h"
 #include "command/squeue_fields.h"
 #include "text/hostlist.h"
