@@ -21,13 +21,13 @@ void append_gpu_busy(std::string& out, const GpuUses& uses) {
   fmt::format_to(std::back_inserter(out), "{:.0f}%", sum / uses.size());
 }
 
-void append_gpu_memory(std::string& out, const GpuUses& uses, const Shown& shown) {
+void append_gpu_memory(std::string& out, const GpuUses& uses, bool convert) {
   std::uint64_t most = 0;
   for (const wire::GpuUse& use : uses) most = std::max(most, use.memory_most_mb());
   if (uses.empty()) {
     out += "N/A";
   } else {
-    append_memory(out, most, shown.convert);
+    append_memory(out, most, convert);
   }
 }
 

@@ -17,7 +17,7 @@ double mean_busy(const wire::GpuUse& use);
 /// "85%" over all of them; "N/A" where nothing was told.
 void append_gpu_busy(std::string& out, const GpuUses& uses);
 /// The most that one of them had in use.
-void append_gpu_memory(std::string& out, const GpuUses& uses, const Shown& shown);
+void append_gpu_memory(std::string& out, const GpuUses& uses, bool convert);
 /// How long all of them have been idle: "00:12:30".
 void append_gpu_idle(std::string& out, const GpuUses& uses);
 

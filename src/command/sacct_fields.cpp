@@ -286,7 +286,7 @@ constexpr SacctField kFields[] = {
      JOB(if (started(j)) out += j.scheduler() == "Backfill" ? "SchedBackfill" : "SchedMain")},
     {"GID", 6, JOB(append_unsigned(out, j.gid()))},
     {"GpuBusy", 8, JOB(append_gpu_busy(out, j.gpu_use()))},  // berth's own, as the next
-    {"GpuMemory", 10, JOB(append_gpu_memory(out, j.gpu_use(), shown))},
+    {"GpuMemory", 10, JOB(append_gpu_memory(out, j.gpu_use(), shown.shown.convert))},
     {"Group", 9, JOB(out += j.group())},
     {"JobID", -12, SHOW(append_id(out, row, shown))},
     {"JobIDRaw", -12, SHOW(append_raw_id(out, row))},

@@ -289,7 +289,7 @@ constexpr Field<JobRow> kJobFields[] = {
     {0, "cpus", "CPUS", COUNT(cpus)},
     // berth's own.
     {0, "GpuBusy", "GPU_BUSY", SHOW(append_gpu_busy(out, j.gpu_use()))},
-    {0, "GpuMemory", "GPU_MEMORY", SHOW(append_gpu_memory(out, j.gpu_use(), shown))},
+    {0, "GpuMemory", "GPU_MEMORY", SHOW(append_gpu_memory(out, j.gpu_use(), shown.convert))},
     {0, "GpuIdle", "GPU_IDLE", SHOW(append_gpu_idle(out, j.gpu_use()))},
 };
 
