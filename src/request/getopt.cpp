@@ -28,6 +28,10 @@ struct LongMatch {
 };
 
 /// All long names of the command that begin with `written`; only the exact one when there is one.
+/// berth's own are not to make an abbreviation ambiguous that Slurm understands: they are written
+/// in full.
+constexpr Opt kOwn[] = {Opt::explain, Opt::gpu_mem_min, Opt::launcher};
+
 LongMatch match_long(Command command, std::string_view written) {
   LongMatch match;
   bool exact = false;
@@ -39,6 +43,7 @@ LongMatch match_long(Command command, std::string_view written) {
       match = {{row}, {std::string(name)}};
       return;
     }
+    if (std::ranges::find(kOwn, opt) != std::end(kOwn)) return;
     match.names.emplace_back(name);
     if (std::ranges::find(match.rows, row) == match.rows.end()) match.rows.push_back(row);
   };
