@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstring>
 
+#include "base/process.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "wire/frame.h"
@@ -57,28 +58,11 @@ std::string own_program() {
   return n > 0 ? std::string(path.data(), static_cast<std::size_t>(n)) : "/proc/self/exe";
 }
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 std::string relative_to_here(std::string word) {
   if (word.starts_with('/') || word.find('/') == std::string::npos) return word;
   std::array<char, PATH_MAX> here{};
   if (::getcwd(here.data(), here.size()) == nullptr) return word;
   return fmt::format("{}/{}", here.data(), word);
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
 }
 
 }  // namespace
@@ -162,8 +146,8 @@ Result<SpawnedSrun> start_srun(const std::vector<std::string>& words, const Spaw
   std::vector<std::string> variables;
   for (const auto& [name, value] : fixed.environment) variables.push_back(name + "=" + value);
   variables.push_back(fmt::format("{}={},{}", kOrderVariable, order.get(), answer.get()));
-  std::vector<char*> words_of = pointers(argv);
-  std::vector<char*> variables_of = pointers(variables);
+  std::vector<char*> words_of = pointers_to(argv);
+  std::vector<char*> variables_of = pointers_to(variables);
   const std::string program = own_program();
   const pid_t parent = ::getpid();
   out.pid = ::fork();

@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/process.h"
+
 namespace berth::command {
 namespace {
 
 /// Straight to the descriptor: a line is never torn, and nothing is left in a buffer when the
-/// command is killed.
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // nobody is left to tell
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
+/// command is killed. Where that fails nobody is left to tell.
+void write_out(int fd, std::string_view text) {
+  (void)write_all(fd, text);
 }
 
 }  // namespace
@@ -28,7 +25,7 @@ std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::
 }
 
 void print_message(const Message& message, std::string_view command) {
-  write_all(STDERR_FILENO, render(message, command) + "\n");
+  write_out(STDERR_FILENO, render(message, command) + "\n");
 }
 
 void print_messages(const std::vector<Message>& messages, std::string_view command) {
@@ -57,7 +54,7 @@ int print_error(const Error& error, std::string_view command) {
   }
   for (const Message& message : error.messages) lines += render(message, command) + "\n";
   if (!error.hint.empty()) lines += "berth: " + error.hint + "\n";
-  write_all(error.exit_code == 0 ? STDOUT_FILENO : STDERR_FILENO, lines);
+  write_out(error.exit_code == 0 ? STDOUT_FILENO : STDERR_FILENO, lines);
   return error.exit_code;
 }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "auth/random.h"
+#include "base/process.h"
 #include "command/commands.h"
 #include "command/controller_client.h"
 #include "command/messages.h"
@@ -100,12 +101,8 @@ class Child {
     }
     for (const int number : {SIGTTOU, SIGTTIN, SIGTSTP, SIGPIPE}) ::signal(number, SIG_DFL);
     ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
-    std::vector<char*> words;
-    for (std::string& word : argv_) words.push_back(word.data());
-    words.push_back(nullptr);
-    std::vector<char*> variables;
-    for (std::string& entry : entries_) variables.push_back(entry.data());
-    variables.push_back(nullptr);
+    const std::vector<char*> words = pointers_to(argv_);
+    const std::vector<char*> variables = pointers_to(entries_);
     ::execvpe(words[0], words.data(), variables.data());
     const int problem = errno;
     [[maybe_unused]] const ssize_t told = ::write(report, &problem, sizeof problem);

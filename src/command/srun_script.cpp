@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "base/process.h"
+
 namespace berth::command {
 
 int run_srun_script(const std::string& path, const std::string& context,
@@ -14,9 +16,7 @@ int run_srun_script(const std::string& path, const std::string& context,
   std::vector<std::string> entries;
   for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
   entries.push_back("SLURM_SCRIPT_CONTEXT=" + context);
-  std::vector<char*> variables;
-  for (std::string& entry : entries) variables.push_back(entry.data());
-  variables.push_back(nullptr);
+  const std::vector<char*> variables = pointers_to(entries);
   std::string program = path;
   std::vector<char*> words = {program.data(), nullptr};
 

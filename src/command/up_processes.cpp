@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "text/number.h"
 #include "text/words.h"
 
@@ -42,13 +43,6 @@ std::string contents(const std::string& path, std::size_t most) {
     text.append(piece, 0, static_cast<std::size_t>(n));
   }
   return text;
-}
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
 }
 
 std::vector<std::string> own_environment() {
@@ -95,8 +89,8 @@ Result<std::string> program_beside(std::string_view name) {
 Result<pid_t> start_daemon(const std::vector<std::string>& words, const std::string& log) {
   std::vector<std::string> arguments = words;
   std::vector<std::string> environment = own_environment();
-  const std::vector<char*> argv = pointers(arguments);
-  const std::vector<char*> envp = pointers(environment);
+  const std::vector<char*> argv = pointers_to(arguments);
+  const std::vector<char*> envp = pointers_to(environment);
   const Fd output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!output) {
     return fail(Code::io, fmt::format("cannot write {}: {}", log, std::strerror(errno)));

@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/process.h"
+
 namespace berth::controller {
 namespace {
 
@@ -90,9 +92,7 @@ void PowerPrograms::work() {
 
 void PowerPrograms::spawn(PowerProgram program) {
   std::vector<char*> words = {program.path.data(), program.nodes.data(), nullptr};
-  std::vector<char*> variables;
-  for (std::string& variable : program.environment) variables.push_back(variable.data());
-  variables.push_back(nullptr);
+  const std::vector<char*> variables = pointers_to(program.environment);
   const bool change_user = ::geteuid() == 0 && program.uid != 0;
   const pid_t pid = ::fork();
   if (pid == 0) {

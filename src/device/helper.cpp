@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "text/shown.h"
 
 namespace berth::device {
@@ -33,9 +34,7 @@ Result<Pipe> make_pipe() {
 
 Result<pid_t> start(const std::vector<std::string>& words, int output, int errors) {
   std::vector<std::string> own = words;
-  std::vector<char*> argv;
-  for (std::string& word : own) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers_to(own);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);

@@ -12,18 +12,10 @@
 #include <cstring>
 
 #include "base/fd.h"
+#include "base/process.h"
 
 namespace berth::node {
-namespace {
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Children::Children(net::Loop& loop) : loop_(loop) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -68,7 +60,7 @@ Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   std::vector<std::string> variables = plan.environment;
   pid_t pid = 0;
   const int why = ::posix_spawn(&pid, plan.program.c_str(), &actions, &attributes,
-                                pointers(words).data(), pointers(variables).data());
+                                pointers_to(words).data(), pointers_to(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (why != 0) return fail(Code::io, fmt::format("{}: {}", plan.program, std::strerror(why)));

@@ -88,16 +88,6 @@ std::optional<std::string> read_file(const std::string& path) {
   }
 }
 
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
-}
-
 bool write_file(const std::string& path, std::string_view bytes, unsigned mode, bool synced) {
   const std::string beside = path + ".new";
   Fd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));

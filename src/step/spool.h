@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/process.h"
 #include "wire/frame.h"
 
 namespace berth::step {
@@ -62,7 +63,7 @@ StepRecord read_step_record(const std::string& path);
 /// The record and the directory of a step.
 void remove_step(const std::string& record);
 
-bool write_all(int fd, std::string_view bytes);
+using berth::write_all;
 /// Removes the directory and the files in it (no directories below).
 void remove_directory(const std::string& path);
 
