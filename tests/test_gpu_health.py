@@ -93,7 +93,7 @@ def test_a_bad_gpu_is_taken_out_and_comes_back(site, kind):
     job = c.submit("-n1", "--gpus=4", "-o", "/dev/null", "--wrap", "true")
     time.sleep(1)
     assert c.job_state(job) == "PENDING"
-    assert "out of service" in c.out("berth", "explain", job)
+    assert "out of service" in c.out("scontrol", "explain", "job", job)
     change(gpus, 2, **well)
     until_all_in(c)
     assert c.wait_end(job) == "COMPLETED"
@@ -108,30 +108,33 @@ def test_an_error_of_a_program_is_not_the_gpus(site):
     assert "GPU 1" not in node(c)
 
 
-def test_the_job_is_told_and_goes_on(site, tmp_path):
+def test_a_batch_job_is_told_and_goes_on(site, tmp_path):
     c, gpus = site
     output = tmp_path / "out"
     job = c.submit("-n1", "--gpus=2", "-o", output, "--wrap", "echo begun; sleep 600")
     until(lambda: output.exists() and "begun" in output.read_text(), what="the job runs")
-    waiting = c.popen("srun", "-n1", "--gpus=1", "sh", "-c", "echo up; sleep 600", stdout=subprocess.PIPE,
-                      stderr=subprocess.PIPE, text=True)
-    assert waiting.stdout.readline() == "up\n"
     change(gpus, 0, ecc_uncorrected=1)
     until(lambda: "GPU 0 of node" in output.read_text(), seconds=SOON, what="the batch job is told")
     assert "is out of service: 1 uncorrected ECC error" in output.read_text()
-    change(gpus, 2, missing=True)
-    assert "GPU 2 of node" in waiting.stderr.readline()
-    assert c.job_state(job) == "RUNNING" and waiting.poll() is None
     until(lambda: "uncorrected ECC error" in c.out("scontrol", "show", "job", job), what="it is in the job's record")
+    assert c.job_state(job) == "RUNNING"
     assert "GPUTrouble=" in c.out("scontrol", "show", "job", job)
     assert "went out of service while the job had it" in c.out("berth", "efficiency", job)
-    # It holds the GPU until its end; the GPU is still not given to the next one.
+    # It holds the GPU until its end; the GPU is not given to the next one.
     c.run("scancel", job)
     c.wait_end(job)
-    assert drained(c) == "gpu:l40s:2(IDX:0,2)"
-    assert given(c, "--gpus=2") == "1,3"
-    waiting.terminate()
-    waiting.communicate(timeout=60)
+    assert drained(c) == "gpu:l40s:1(IDX:0)"
+    assert given(c, "--gpus=2") == "1,2"
+
+
+def test_a_step_is_told_at_its_srun(site):
+    c, gpus = site
+    step = c.popen("timeout", "60", "srun", "-n1", "--gpus=1", "sh", "-c", "echo up; sleep 5")
+    assert step.stdout.readline() == "up\n"
+    change(gpus, 0, missing=True)
+    _, told = step.communicate(timeout=60)
+    assert "GPU 0 of node" in told and "is out of service: it does not answer" in told
+    assert step.returncode == 0  # it was not ended
 
 
 def test_who_is_left_on_a_gpu_after_a_job_is_named(site):
@@ -141,8 +144,7 @@ def test_who_is_left_on_a_gpu_after_a_job_is_named(site):
         job = c.submit("-n1", "--gpus=1", "-o", "/dev/null", "--wrap", "sleep 600")
         c.wait_state(job, "RUNNING")
         change(gpus, 0, processes=[{"pid": stranger.pid, "memory_mb": 3000}], memory_used_mb=3000)
-        # berth efficiency tells it when the agent has seen it.
-        time.sleep(2.5)
+        time.sleep(2.5)  # the agent has seen it
         assert drained(c) == "N/A"  # whose it is cannot be known while the job has it
         c.run("scancel", job)
         c.wait_end(job)

@@ -32,14 +32,11 @@ TEST(GpuHealthOfNodes, OneThatIsOutIsNotGivenOut) {
   const cluster::NodeIndex index = *c.state.cluster().find_node("gpu1");
   EXPECT_TRUE(c.state.cluster().nodes[index].usable);  // the node is in service
   EXPECT_EQ(c.state.usage().rooms().at(index).gpus, 3U);
-  const JobId all = c.submit("-w gpu1 -N1 -n1 --gres=gpu:4");  // not refused: it may come back
+  const JobId all = c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:4");  // not refused: it may come back
   EXPECT_FALSE(c.start(all));
-  const JobId three = c.started("-w gpu1 -N1 -n1 --gres=gpu:3");
+  const JobId three = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:3");
   EXPECT_EQ(gpus_of(c, three), Bits::range(1, 3));
   c.runs_to_the_end(three);
-  const JobId whole = c.started("-w gpu1 -N1 --exclusive");
-  EXPECT_EQ(gpus_of(c, whole), Bits::range(1, 3));
-  c.runs_to_the_end(whole);
   take_out(c, "gpu1", {});
   EXPECT_TRUE(c.start(all));
   c.begun(all);
@@ -52,15 +49,15 @@ TEST(GpuHealthOfNodes, NeitherAreItsShards) {
   std::map<int, std::string> out;
   for (int i = 0; i < 7; ++i) out[i] = "Xid 79";
   take_out(c, "gpu6", out);
-  const JobId id = c.started("-w gpu6 -N1 -n1 --gres=shard:3");
+  const JobId id = c.started("-w gpu6 -N1 -n1 --mem=1G --gres=shard:3");
   EXPECT_EQ(gpus_of(c, id), Bits::of({7}));
-  EXPECT_FALSE(c.start(c.submit("-w gpu6 -N1 -n1 --gres=shard:2")));
+  EXPECT_FALSE(c.start(c.submit("-w gpu6 -N1 -n1 --mem=1G --gres=shard:2")));
 }
 
 TEST(GpuHealthOfNodes, WhoHasItKeepsItAndIsTold) {
   Controller c;
-  const JobId id = c.started("-w gpu1 -N1 -n1 --gres=gpu:2");
-  const JobId other = c.started("-w gpu1 -N1 -n1 --gres=gpu:1");
+  const JobId id = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:2");
+  const JobId other = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1");
   const std::size_t first = gpus_of(c, id).next();
   c.state.take_effects();
   take_out(c, "gpu1", {{static_cast<int>(first), "3 uncorrected ECC errors"}});
@@ -102,7 +99,7 @@ TEST(GpuHealthOfNodes, ARegistrationTellsAllOfIt) {
 TEST(GpuHealthOfNodes, ANewConfigurationForgetsNothing) {
   Controller c;
   take_out(c, "gpu1", {{0, "Xid 79"}, {99, "no such GPU"}, {2000000, "nor this"}});
-  const JobId id = c.started("-w gpu1 -N1 -n1 --gres=gpu:3");
+  const JobId id = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:3");
   take_out(c, "gpu1", {{0, "Xid 79"}, {1, "Xid 79"}});
   c.state.reconfigure(place::corpus::make(), {}, c.now);
   EXPECT_EQ(c.shown(id), "RUNNING None");
@@ -112,7 +109,7 @@ TEST(GpuHealthOfNodes, ANewConfigurationForgetsNothing) {
   EXPECT_EQ(c.state.usage().at(index).open_devices[0], 2U);
   // Others of the same hardware are not concerned, nor what could ever run.
   EXPECT_EQ(c.state.usage().at(*c.state.cluster().find_node("gpu2")).open_devices[0], 4U);
-  EXPECT_NE(c.submit("-w gpu1 -N1 -n1 --gres=gpu:4"), 0U);
+  EXPECT_NE(c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:4"), 0U);
 }
 
 TEST(GpuHealthOfNodes, AThousandTimesInAndOutLeavesNothing) {
