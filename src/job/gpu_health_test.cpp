@@ -32,11 +32,15 @@ TEST(GpuHealthOfNodes, OneThatIsOutIsNotGivenOut) {
   const cluster::NodeIndex index = *c.state.cluster().find_node("gpu1");
   EXPECT_TRUE(c.state.cluster().nodes[index].usable);  // the node is in service
   EXPECT_EQ(c.state.usage().rooms().at(index).gpus, 3U);
-  const JobId all = c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:4");  // not refused: it may come back
+  const JobId all =
+      c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:4");  // not refused: it may come back
   EXPECT_FALSE(c.start(all));
   const JobId three = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:3");
   EXPECT_EQ(gpus_of(c, three), Bits::range(1, 3));
   c.runs_to_the_end(three);
+  const JobId whole = c.started("-w gpu1 -N1 --mem=1G --exclusive");
+  EXPECT_EQ(gpus_of(c, whole), Bits::range(1, 3));
+  c.runs_to_the_end(whole);
   take_out(c, "gpu1", {});
   EXPECT_TRUE(c.start(all));
   c.begun(all);
