@@ -75,6 +75,9 @@ struct Node {
   Bits gpu_cores;      // RestrictedCoresPerGPU: given to jobs with GPUs alone
   bool usable = true;  // not DOWN/DRAIN/FUTURE
   std::string state_reason;
+  /// GPUs that are out of service while the node is not, and why: they, and what shares them, are
+  /// not given out. Who has one keeps it.
+  std::map<std::uint32_t, std::string> gpus_out;
   bool cloud = false;              // State=CLOUD: there only while it is switched on
   std::uint32_t wake_seconds = 0;  // it is switched off: it may take so long until it is up
 

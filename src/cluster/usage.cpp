@@ -44,6 +44,32 @@ std::string hardware_key(const Node& node) {
   return key;
 }
 
+/// `out`: GPUs that are out of service.
+void work_out_blocked(const Node& node, const std::map<std::uint32_t, std::string>& out,
+                      NodeUsage& usage) {
+  usage.blocked.resize(node.gres.size());
+  usage.open_devices.assign(node.gres.size());
+  for (std::size_t g = 0; g < node.gres.size(); ++g) {
+    const Gres& gres = node.gres[g];
+    usage.blocked[g].clear();
+    const bool of_gpus = !gres.counted && (gres.name == "gpu" || gres.shares_gpu);
+    for (std::size_t d = 0; d < gres.devices.size(); ++d) {
+      bool blocked = usage.gres[g][d] >= gres.devices[d].units ||
+                     (of_gpus && out.contains(static_cast<std::uint32_t>(d)));
+      for (std::size_t other = 0; other < node.gres.size() && !blocked; ++other) {
+        const Gres& rival = node.gres[other];
+        const bool both_on_gpu =
+            (gres.name == "gpu" && rival.shares_gpu) ||
+            (gres.shares_gpu && (rival.name == "gpu" || (rival.shares_gpu && other != g)));
+        blocked = both_on_gpu && d < usage.gres[other].size() && usage.gres[other][d] > 0;
+      }
+      if (blocked) usage.blocked[g].set(d);
+    }
+    usage.open_devices[g] =
+        static_cast<std::uint32_t>(gres.devices.size() - usage.blocked[g].count());
+  }
+}
+
 }  // namespace
 
 Bits GresShare::devices() const {
@@ -96,14 +122,16 @@ Usage::Usage(const Cluster& cluster) : cluster_(&cluster) {
   for (NodeIndex i = 0; i < nodes_.size(); ++i) {
     const Node& node = cluster.nodes[i];
     for (const Gres& gres : node.gres) nodes_[i].gres.emplace_back(gres.devices.size(), 0);
-    refresh_blocked(node, nodes_[i]);
     const auto next = static_cast<std::uint32_t>(classes.size());
     const auto [at, added] = classes.emplace(hardware_key(node), next);
     hardware_class_[i] = at->second;
     if (added) {
+      // What is out of service may come back, and stands for no other node.
+      work_out_blocked(node, {}, nodes_[i]);
       pristine_.push_back(nodes_[i]);
       examples_.push_back(i);
     }
+    refresh_blocked(node, nodes_[i]);
     refresh_state(i);
   }
   std::vector<Room> rooms;
@@ -174,25 +202,14 @@ Room room_of(const Node& node, const NodeUsage& usage, bool closed_too) {
 }
 
 void refresh_blocked(const Node& node, NodeUsage& usage) {
-  usage.blocked.resize(node.gres.size());
-  usage.open_devices.assign(node.gres.size());
-  for (std::size_t g = 0; g < node.gres.size(); ++g) {
-    const Gres& gres = node.gres[g];
-    usage.blocked[g].clear();
-    for (std::size_t d = 0; d < gres.devices.size(); ++d) {
-      bool blocked = usage.gres[g][d] >= gres.devices[d].units;
-      for (std::size_t other = 0; other < node.gres.size() && !blocked; ++other) {
-        const Gres& rival = node.gres[other];
-        const bool both_on_gpu =
-            (gres.name == "gpu" && rival.shares_gpu) ||
-            (gres.shares_gpu && (rival.name == "gpu" || (rival.shares_gpu && other != g)));
-        blocked = both_on_gpu && d < usage.gres[other].size() && usage.gres[other][d] > 0;
-      }
-      if (blocked) usage.blocked[g].set(d);
-    }
-    usage.open_devices[g] =
-        static_cast<std::uint32_t>(gres.devices.size() - usage.blocked[g].count());
-  }
+  work_out_blocked(node, node.gpus_out, usage);
+}
+
+void Usage::refresh_gpus_out(NodeIndex index) {
+  refresh_blocked(cluster_->nodes[index], nodes_[index]);
+  refresh_state(index);
+  refresh_room(index);
+  forget_old_states();
 }
 
 void Usage::refresh_state(NodeIndex node) {
@@ -206,6 +223,8 @@ void Usage::refresh_state(NodeIndex node) {
   for (const auto& devices : usage.gres) {
     for (std::uint64_t units : devices) append(key, units);
   }
+  for (const auto& [gpu, why] : cluster_->nodes[node].gpus_out) append(key, gpu);
+  append(key, ~std::uint64_t{0});
   for (std::size_t i = 0; i < usage.bounded.size(); ++i) {
     if (!usage.bounded[i].any()) continue;
     append(key, i);
@@ -252,13 +271,16 @@ void Usage::change(const Allocation& allocation, bool taking) {
     refresh_state(share.node);
     refresh_room(share.node);
   }
-  // States that no node is in any more are forgotten from time to time, so that a long life with
-  // many different loads stays as small as the cluster.
-  if (state_ids_.size() > 4 * nodes_.size() + 64) {
-    state_ids_.clear();
-    state_count_ = 0;
-    for (NodeIndex i = 0; i < nodes_.size(); ++i) refresh_state(i);
-  }
+  forget_old_states();
+}
+
+/// States that no node is in any more are forgotten from time to time, so that a long life with
+/// many different loads stays as small as the cluster.
+void Usage::forget_old_states() {
+  if (state_ids_.size() <= 4 * nodes_.size() + 64) return;
+  state_ids_.clear();
+  state_count_ = 0;
+  for (NodeIndex i = 0; i < nodes_.size(); ++i) refresh_state(i);
 }
 
 NodeUsage& Overlay::put(NodeIndex node) {

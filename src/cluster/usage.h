@@ -54,8 +54,8 @@ struct NodeUsage {
   std::uint32_t jobs = 0;
   bool closed = false;                           // held by an exclusive job
   std::vector<std::vector<std::uint64_t>> gres;  // [gres position of the node][device]
-  /// [gres position]: devices of which nothing is left, because all units are taken or because the
-  /// GPU is taken in the other way (whole against shared).
+  /// [gres position]: devices of which nothing is left, because all units are taken, because the
+  /// GPU is taken in the other way (whole against shared) or because it is out of service.
   std::vector<Bits> blocked;
   /// [gres position]: how many devices are not blocked. A node is passed over by this number alone
   /// where it can be, without looking further.
@@ -112,7 +112,7 @@ class Usage {
   [[nodiscard]] const Node& example(std::uint32_t hardware_class) const {
     return cluster_->nodes[examples_[hardware_class]];
   }
-  /// A node of that class with nothing taken.
+  /// A node of that class with nothing taken and all of its GPUs in service.
   [[nodiscard]] const NodeUsage& pristine(std::uint32_t hardware_class) const {
     return pristine_[hardware_class];
   }
@@ -130,6 +130,8 @@ class Usage {
   [[nodiscard]] const RoomTree& rooms() const { return rooms_; }
   /// Node::usable has changed.
   void refresh_room(NodeIndex node);
+  /// Node::gpus_out has changed.
+  void refresh_gpus_out(NodeIndex node);
   /// Every change of what is free on a node, or of Node::usable.
   [[nodiscard]] const ChangeLog& changes() const { return changes_; }
   /// Nodes that have more room than before, since the last call; some of them several times.
@@ -138,6 +140,7 @@ class Usage {
  private:
   void change(const Allocation& allocation, bool taking);
   void refresh_state(NodeIndex node);
+  void forget_old_states();
 
   const Cluster* cluster_;
   std::vector<NodeUsage> nodes_;
@@ -160,7 +163,7 @@ Demand demand_of(const Node& node, const NodeShare& share);
 /// The node has free what the share takes; `alone`: and runs nothing else.
 bool is_free(const Node& node, const NodeUsage& used, const NodeShare& share, bool alone,
              bool memory_counts);
-/// Works out `blocked` and `open_devices` from the units that are taken.
+/// Works out `blocked` and `open_devices` from the units that are taken and Node::gpus_out.
 void refresh_blocked(const Node& node, NodeUsage& usage);
 /// What is free on a node that looks like this; nothing where it is closed, unless that is left
 /// aside.

@@ -48,6 +48,13 @@ void find_hints(Efficiency& out) {
   };
   std::map<std::string, OnNode> nodes;
   for (const wire::GpuUse& use : out.gpus) {
+    if (!use.trouble().empty()) {
+      out.hints.push_back(
+          fmt::format("GPU {} of {} went out of service while the job had it: what "
+                      "was computed there is to be checked",
+                      use.index(), use.node()));
+      continue;
+    }
     OnNode& node = nodes[use.node()];
     node.rounds = std::min(node.rounds, use.rounds());
     if (use.busy_sum() == 0 && use.processes_now() == 0) node.idle.set(use.index());
@@ -94,6 +101,7 @@ std::string gpu_line(const Efficiency& job, const wire::GpuUse& use) {
       out += fmt::format(", idle for {}", clock(use.idle_rounds()));
     }
   }
+  if (!use.trouble().empty()) out += fmt::format("  out of service: {}", use.trouble());
   return out;
 }
 
@@ -188,6 +196,7 @@ void append_efficiency_json(JsonText& json, const Efficiency& job) {
       json.unsigned_number("idle_seconds", use.idle_rounds());
       json.unsigned_number("processes_now", use.processes_now());
     }
+    if (!use.trouble().empty()) json.text("trouble", use.trouble());
     json.end_object();
   }
   json.end_array();

@@ -93,6 +93,17 @@ TEST(Efficiency, GpusThatWereNeverBusyAreNamed) {
   EXPECT_THAT(efficiency_of(job, nullptr, 5000).hints, IsEmpty()) << "too few looks to tell";
 }
 
+TEST(Efficiency, AGpuThatWentBadIsNamed) {
+  wire::HistoryJob job = job_of("COMPLETED");
+  *job.mutable_job()->add_gpu_use() = use_of(0, 80, 0);
+  *job.mutable_job()->add_gpu_use() = use_of(1, 0, 0);
+  job.mutable_job()->mutable_gpu_use(1)->set_trouble("it does not answer");
+  const Efficiency found = efficiency_of(job, nullptr, 5000);
+  EXPECT_THAT(found.hints,
+              ElementsAre(HasSubstr("GPU 1 of n1 went out of service while the job had it")));
+  EXPECT_THAT(efficiency_text(found), HasSubstr("  out of service: it does not answer\n"));
+}
+
 TEST(Efficiency, JsonHasWhatIsSoNowOnlyWhileItRuns) {
   for (const bool runs : {true, false}) {
     wire::HistoryJob job = job_of(runs ? "RUNNING" : "FAILED");

@@ -118,6 +118,10 @@ void add_files(Record& out, const wire::JobInfo& job) {
   out.line(fmt::format("Command={}", or_null(job.command())));
   out.line(fmt::format("SubmitLine={}", or_null(job.submit_line())));
   out.line(fmt::format("WorkDir={}", or_null(job.work_dir())));
+  for (const wire::GpuUse& use : job.gpu_use()) {
+    if (use.trouble().empty()) continue;
+    out.line(fmt::format("GPUTrouble={}:{} {}", use.node(), use.index(), use.trouble()));
+  }
   out.maybe("AdminComment", job.admin_comment());
   out.maybe("Comment", job.comment());
   out.maybe("Extra", job.extra());

@@ -75,7 +75,7 @@ void append_node(JsonText& json, const wire::NodeInfo& node) {
   json.text("specialized_cpus", "");
   for (const char* key : {"features", "active_features"}) json.words(key, list_of(node.features()));
   json.text("gres", node.gres());
-  json.text("gres_drained", "N/A");
+  json.text("gres_drained", node.gres_drained().empty() ? "N/A" : node.gres_drained());
   json.text("gres_used", node.gres_used());
   json.text("instance_id", "");
   json.text("instance_type", "");

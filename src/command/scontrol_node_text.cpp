@@ -67,7 +67,8 @@ std::string node_text(const wire::NodeInfo& node, const Style& style) {
   out.line(fmt::format("ActiveFeatures={}", or_null(node.features())));
   out.line(fmt::format("Gres={}", or_null(node.gres())));
   if (style.detail) {
-    out.line("GresDrain=N/A");
+    out.line(
+        fmt::format("GresDrain={}", node.gres_drained().empty() ? "N/A" : node.gres_drained()));
     out.line(fmt::format("GresUsed={}", or_null(node.gres_used())));
   }
   const bool own_port = node.port() != 0 && node.port() != kUsualPort;
@@ -98,6 +99,9 @@ std::string node_text(const wire::NodeInfo& node, const Style& style) {
                  ? fmt::format("Reason={}", node.reason())
                  : fmt::format("Reason={} [{}@{}]", node.reason(), node.reason_user(),
                                time_text(node.reason_time(), style)));
+  }
+  if (node.gpus_out_size() > 0) {
+    out.line(fmt::format("GPUsOut={}", fmt::join(node.gpus_out(), "; ")));
   }
   out.maybe("Comment", node.comment());
   out.maybe("Extra", node.extra());

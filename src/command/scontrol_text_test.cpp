@@ -237,10 +237,18 @@ TEST(ScontrolText, NodeWithDetails) {
    CurrentWatts=0 AveWatts=0
 
 )");
+  node.set_gres_drained("gpu:a100:2(IDX:0,3)");
+  node.add_gpus_out("GPU 0: 1 uncorrected ECC error: reset it");
+  node.add_gpus_out("GPU 3: it does not answer");
+  const std::string with_bad_gpus = node_text(node, {.detail = true});
+  EXPECT_NE(with_bad_gpus.find("\n   GresDrain=gpu:a100:2(IDX:0,3)\n"), std::string::npos);
+  EXPECT_NE(with_bad_gpus.find("\n   GPUsOut=GPU 0: 1 uncorrected ECC error: reset it; GPU 3: it "
+                               "does not answer\n"),
+            std::string::npos);
   node.set_reason("bad disk");
   node.set_reason_user("root");
   node.set_reason_time(at("08:00:00"));
-  EXPECT_NE(node_text(node, {}).find("\n   Reason=bad disk [root@2026-11-15T08:00:00]\n\n"),
+  EXPECT_NE(node_text(node, {}).find("\n   Reason=bad disk [root@2026-11-15T08:00:00]\n"),
             std::string::npos);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <variant>
 
+#include "conf/gpu_parameters.h"
 #include "conf/values.h"
 #include "text/cpumask.h"
 #include "text/number.h"
@@ -256,6 +257,12 @@ void failure_grace(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
                                         shown(given->second), kMaxSeconds));
 }
 
+/// What SlurmdParameters says of berth's own.
+void watch_of_gpus(const Pair& pair, const DaemonKeys& keys, Complaints& complaints) {
+  const auto read = gpu_parameters(keys.node);
+  if (!read) complaints.error(pair.at, fmt::format("{}={}", pair.key, read.error().what()));
+}
+
 /// What MpiParams says of ports; its other words are Slurm's own business.
 void step_ports(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
   keys.step_ports.reset();
@@ -316,6 +323,7 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   if (row == kRows.end()) return false;
   std::visit(Apply{pair, keys, complaints}, row->to);
   if (is(pair, "LaunchParameters")) failure_grace(pair, keys, complaints);
+  if (is(pair, "SlurmdParameters")) watch_of_gpus(pair, keys, complaints);
   if (is(pair, "MpiParams")) step_ports(pair, keys, complaints);
   return true;
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "conf/gpu_parameters.h"
 #include "conf/slurm_conf.h"
 
 namespace berth::conf {
@@ -91,6 +92,16 @@ TEST(DaemonKeys, WhoSaysThatAFailureEndsNothingHasNoGrace) {
   EXPECT_EQ(read("LaunchParameters=failure_grace=0").daemon.failure_grace_seconds(), 0u);
 }
 
+TEST(DaemonKeys, HowGpusAreWatched) {
+  const auto usual = gpu_parameters(read("SlurmdParameters=config_overrides").daemon.node);
+  EXPECT_EQ(usual->probation.count(), 60);
+  EXPECT_EQ(usual->poll.count(), 1000);
+  const auto given =
+      gpu_parameters(read("SlurmdParameters=gpu_probation=0,gpu_poll=50ms").daemon.node);
+  EXPECT_EQ(given->probation.count(), 0);
+  EXPECT_EQ(given->poll.count(), 50);
+}
+
 TEST(DaemonKeys, Refuses) {
   struct Row {
     const char* text;
@@ -112,6 +123,13 @@ TEST(DaemonKeys, Refuses) {
       {"LaunchParameters=failure_grace",
        "slurm.conf:2: LaunchParameters=failure_grace: allowed is failure_grace=SECONDS, 0 to 65533 "
        "(0 = the others may go on for ever)"},
+      {"SlurmdParameters=gpu_probation=soon",
+       "slurm.conf:2: SlurmdParameters=gpu_probation=soon: allowed is gpu_probation=SECONDS, 0 to "
+       "86400"},
+      {"SlurmdParameters=gpu_poll=5ms",
+       "slurm.conf:2: SlurmdParameters=gpu_poll=5ms: allowed is gpu_poll=TIME, 20ms to 1000ms"},
+      {"SlurmdParameters=gpu_poll=1",
+       "slurm.conf:2: SlurmdParameters=gpu_poll=1: allowed is gpu_poll=TIME, 20ms to 1000ms"},
       {"MpiParams=ports=abc",
        "slurm.conf:2: MpiParams=ports=abc: allowed is ports=FIRST-LAST, such as "
        "ports=20000-29999"},

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMostSeconds = 65533;
 
-constexpr auto kStates = std::to_array<std::string_view>(
+constexpr auto kKeptStates = std::to_array<std::string_view>(
     {"CLOUD", "DOWN", "DRAIN", "DYNAMIC_FUTURE", "DYNAMIC_NORM", "FAIL", "INVALID_REG",
      "MAINTENANCE", "NOT_RESPONDING", "PERFCTRS", "PLANNED", "RESERVED"});
 
@@ -116,7 +116,8 @@ bool apply_power_pair(const Pair& pair, PowerKeys& keys, Complaints& complaints)
   } else if (is(pair, "SuspendExcParts")) {
     keys.kept_on_parts = word_list(pair).value;
   } else if (is(pair, "SuspendExcStates")) {
-    if (const auto states = some_of(pair, kStates, complaints)) keys.kept_on_states = states->value;
+    if (const auto states = some_of(pair, kKeptStates, complaints))
+      keys.kept_on_states = states->value;
   } else {
     return false;
   }

@@ -38,6 +38,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::JobBegun:
     case Kind::JobGone:
     case Kind::JobGpus:
+    case Kind::GpuHealth:
     case Kind::StepStarted:
     case Kind::StepEnded:
     case Kind::NodeTrouble:
@@ -100,6 +101,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::Supervised:
     case Kind::SuperviseEnd:
     case Kind::SuperviseSignal:
+    case Kind::SuperviseSay:
     case Kind::SuperviseAttach:
       return {kind, Who::nobody, Where::none};
   }

@@ -63,8 +63,8 @@ TEST(Access, NodeEventsNeedARegisteredAgent) {
   for (const std::string& name : sendable_by(kRootCaller, true)) {
     if (!without.contains(name)) more.insert(name);
   }
-  EXPECT_EQ(more, (std::set<std::string>{"JobBegun", "JobGone", "JobGpus", "StepStarted",
-                                         "StepEnded", "NodeTrouble", "Beat"}));
+  EXPECT_EQ(more, (std::set<std::string>{"JobBegun", "JobGone", "JobGpus", "GpuHealth",
+                                         "StepStarted", "StepEnded", "NodeTrouble", "Beat"}));
 }
 
 TEST(Access, UnknownNumbersAreRefused) {

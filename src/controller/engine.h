@@ -175,6 +175,7 @@ class Engine {
   void job_begun(Turn& turn, const Request& request);
   void job_gone(Turn& turn, const Request& request);
   void job_gpus(Turn& turn, const Request& request);
+  void gpu_health(Turn& turn, const Request& request);
   void step_started(Turn& turn, const Request& request);
   void step_ended(Turn& turn, const Request& request);
   void node_trouble(Turn& turn, const Request& request);

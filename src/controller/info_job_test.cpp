@@ -149,6 +149,16 @@ TEST(JobInfo, ShowsADetailForEachNode) {
   EXPECT_EQ(gpu1.gres(), "gpu:a100:4(S:0-1)");
   EXPECT_EQ(gpu1.gres_used(), "gpu:a100:2(IDX:0-1)");
   EXPECT_EQ(gpu1.alloc_tres(), "cpu=4,mem=4G,gres/gpu=2,gres/gpu:a100=2");
+  EXPECT_EQ(gpu1.gres_drained(), "");
+  wire::GpuHealth health;
+  health.set_node("gpu1");
+  health.add_out()->set_index(3);
+  health.mutable_out(0)->set_why("it does not answer");
+  c.state.gpu_health(health);
+  const wire::NodeInfo bad = node_info(site, c.state, *c.state.cluster().find_node("gpu1"));
+  EXPECT_EQ(bad.gres_drained(), "gpu:a100:1(IDX:3)");
+  ASSERT_EQ(bad.gpus_out_size(), 1);
+  EXPECT_EQ(bad.gpus_out(0), "GPU 3: it does not answer");
   const wire::NodeInfo gpu6 = node_info(site, c.state, *c.state.cluster().find_node("gpu6"));
   EXPECT_EQ(gpu6.state(), "IDLE");
   EXPECT_EQ(gpu6.gres(), "gpu:8(S:0-1),shard:32(S:0-1)");

@@ -165,6 +165,10 @@ wire::NodeInfo node_info(const InfoSite& site, const job::State& state, cluster:
                                   : fmt::format("{}", fmt::join(node.features, ",")));
   out.set_gres(gres_words(node));
   out.set_gres_used(gres_used_words(node, usage));
+  out.set_gres_drained(gres_drained_words(node));
+  for (const auto& [gpu, why] : node.gpus_out) {
+    out.add_gpus_out(fmt::format("GPU {}: {}", gpu, why));
+  }
   out.set_address(known.address.host());
   out.set_host(known.host);
   out.set_port(known.address.port());

@@ -149,6 +149,23 @@ std::string gres_used_words(const cluster::Node& node, const cluster::NodeUsage&
   return out;
 }
 
+std::string gres_drained_words(const cluster::Node& node) {
+  std::string out;
+  if (node.gpus_out.empty()) return out;
+  for (const cluster::Gres& gres : node.gres) {
+    if (gres.name != "gpu" || gres.counted) continue;
+    std::vector<std::uint64_t> units(gres.devices.size(), 0);
+    for (const auto& [gpu, why] : node.gpus_out) {
+      if (gpu < units.size()) units[gpu] = gres.devices[gpu].units;
+    }
+    for (const std::string& type : types_of(gres)) {
+      std::string part = one_gres(gres, units, type, true);
+      if (!part.empty()) add(out, std::move(part));
+    }
+  }
+  return out;
+}
+
 std::string gres_held_words(const cluster::Node& node, const cluster::NodeShare& share) {
   std::string out;
   for (const cluster::Gres& gres : node.gres) {

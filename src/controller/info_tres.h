@@ -35,6 +35,8 @@ TresCounts counts_of(const cluster::Node& node);
 std::string gres_words(const cluster::Node& node);
 /// "gpu:a100:2(IDX:0-1),shard:0(0/4,0/4)": what is taken of it.
 std::string gres_used_words(const cluster::Node& node, const cluster::NodeUsage& usage);
+/// "gpu:a100:1(IDX:3)": GPUs that are out of service; "" = none.
+std::string gres_drained_words(const cluster::Node& node);
 /// "gpu:a100:2(IDX:0-1)": what one job holds on a node; "" when nothing.
 std::string gres_held_words(const cluster::Node& node, const cluster::NodeShare& share);
 /// "gpu:a100:4": what a job holds on all its nodes.

@@ -155,6 +155,13 @@ void Engine::job_gpus(Turn& turn, const Request& request) {
   if (state_->job_gpus(*message, turn.now)) changed_jobs_.insert(message->job_id());
 }
 
+void Engine::gpu_health(Turn& /*turn*/, const Request& request) {
+  const auto message = decoded<wire::GpuHealth>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  state_->gpu_health(*message);
+  changed_nodes_.insert(message->node());
+}
+
 void Engine::step_started(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepStarted>(request);
   if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;

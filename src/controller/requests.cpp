@@ -59,6 +59,8 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::job_gone;
     case Kind::JobGpus:
       return &Engine::job_gpus;
+    case Kind::GpuHealth:
+      return &Engine::gpu_health;
     case Kind::StepStarted:
       return &Engine::step_started;
     case Kind::StepEnded:

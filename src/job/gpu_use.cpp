@@ -12,7 +12,9 @@ void add(const wire::GpuUse& news, wire::GpuUse& known) {
   const std::uint32_t rounds = known.rounds() + news.rounds();
   const std::uint32_t busy_most = std::max(known.busy_most(), news.busy_most());
   const std::uint64_t memory_most = std::max(known.memory_most_mb(), news.memory_most_mb());
+  const std::string trouble = known.trouble();
   known = news;  // what is so now
+  known.set_trouble(trouble);
   known.set_busy_sum(busy);
   known.set_energy_mj(energy);
   known.set_rounds(rounds);

@@ -275,7 +275,12 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
     node.state_reason = "is being switched off";
   }
   refresh_wake(index);
-  usage->refresh_room(index);
+  if (node.gpus_out != state.gpus_out) {
+    node.gpus_out = state.gpus_out;
+    usage->refresh_gpus_out(index);
+  } else {
+    usage->refresh_room(index);
+  }
   if (node.usable) wake_all();
   reserved_nodes_lost = reserved_nodes_lost || !reservations.empty();
 }

@@ -131,6 +131,9 @@ struct State::Memory {
   void forget(JobId id);
   void set_reason(Job& job, std::string_view reason, std::string text = {});
   void refresh_usable(cluster::NodeIndex index);
+  /// gpu_health.cpp: these GPUs of the node are out of service now, and no others.
+  void take_gpus_out(cluster::NodeIndex index,
+                     const google::protobuf::RepeatedPtrField<wire::GpuOut>& told);
   /// State= and Reason= of a node that was not known before.
   void take_configured_state(cluster::NodeIndex index, Time now);
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.

@@ -198,6 +198,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     give_reason(node, "Node unexpectedly rebooted", 0, now);
   }
   if (!agent.emulated()) m.note_gpus(*index, report, now);
+  m.take_gpus_out(*index, report.gpus_out());
   m.refresh_usable(*index);
   m.touch_node(*index);
   if (node.down) {

@@ -289,6 +289,8 @@ class State {
   void job_gone(const wire::JobGone& message, Time now);
   /// False when there is no such job any more.
   bool job_gpus(const wire::JobGpus& message, Time now);
+  /// Which GPUs of a node are out of service: the node is not. Jobs that hold one are told.
+  void gpu_health(const wire::GpuHealth& message);
   void step_started(const wire::StepSpec& spec, std::string_view node, Time now);
   void step_ended(const wire::StepEnded& message, Time now);
 

@@ -340,7 +340,8 @@ struct NodeState {
   bool maintenance = false;  // and for maintenance
   std::string arch, os, host, version;
   wire::NodeAddress address;
-  std::vector<wire::GpuFound> found_gpus;  // what its agent told
+  std::vector<wire::GpuFound> found_gpus;         // what its agent told
+  std::map<std::uint32_t, std::string> gpus_out;  // out of service, and why: as its agent told
   double load = 0;
   std::optional<std::uint64_t> free_memory_mb;
   std::set<JobId> jobs;        // hold something here

@@ -14,6 +14,7 @@
 
 #include "base/version.h"
 #include "net/paths.h"
+#include "node/gpu_holder.h"
 #include "node/scripts.h"
 #include "step/container.h"
 #include "wire/step_ids.h"
@@ -83,6 +84,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
              .changed = [this](const NodeJob& at) { gate_.job_changed(at); },
              .ended =
                  [this](const NodeJob& at) {
+                   gpus_freed(at);
                    tell_gpus(at);
                    meter_.forget(at);
                  }}),
@@ -92,12 +94,12 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
               return found == keys_.end() ? std::string() : found->second;
             }),
       meter_(metered_gpus(inventory_)),
+      // A value that cannot be read was refused with the file.
+      gpu_parameters_(conf::gpu_parameters(inventory_.keys.node).value_or(conf::GpuParameters())),
+      health_(metered_gpus(inventory_), gpu_parameters_.probation, look_at_holder),
       gpu_watch_(loop, log, children_,
-                 {.round = [this](const GpuRound& round) { meter_.add(round, jobs_.with_gpus()); },
-                  .xid =
-                      [this](const survey::Xid& xid) {
-                        log_.error("GPU {} reports Xid {}", xid.gpu, xid.code);
-                      }}),
+                 {.round = [this](const GpuRound& round) { gpus_seen(round); },
+                  .xid = [this](const survey::Xid& xid) { xid_seen(xid); }}),
       started_(std::time(nullptr)) {
   std::string why_not;
   const conf::CgroupConf limits = inventory_.fences.limits.value_or(conf::CgroupConf());
@@ -235,6 +237,11 @@ wire::RegisterNodes Agent::registration() const {
       report.add_steps()->set_spec(std::move(spec));
     }
     for (const wire::HeldJob& held : jobs_.held(node.name())) *report.add_jobs() = held;
+    for (const auto& [gpu, why] : gpus_out_) {
+      wire::GpuOut& out = *report.add_gpus_out();
+      out.set_index(gpu);
+      out.set_why(why);
+    }
   }
   wire::NodeAddress& address = *message.mutable_address();
   if (by_tcp_) {
@@ -294,6 +301,7 @@ void Agent::registered(const wire::Registered& message) {
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
   if (nodes_changed()) uplink_.send(registration());
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
+  send_health();  // it may have changed since the registration was sent
   jobs_.repeat();
   gate_.keys_changed();
   check_health();

@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "conf/gpu_parameters.h"
 #include "net/loop.h"
 #include "net/pid_file.h"
 #include "node/gate.h"
+#include "node/gpu_health.h"
 #include "node/gpu_meter.h"
 #include "node/gpu_watch.h"
 #include "node/inventory.h"
@@ -73,6 +75,12 @@ class Agent {
   void watch_gpus();
   void tell_gpus(const NodeJob& job);
   void tell_gpus_of_all();
+  // agent_health.cpp
+  void gpus_seen(const GpuRound& round);
+  void xid_seen(const survey::Xid& xid);
+  void gpus_freed(const NodeJob& job);
+  void tell_health();
+  void send_health();
 
   net::Loop& loop_;
   Log& log_;
@@ -91,6 +99,10 @@ class Agent {
   Jobs jobs_;
   Gate gate_;
   GpuMeter meter_;
+  conf::GpuParameters gpu_parameters_;
+  GpuHealth health_;
+  GpuHealth::Out gpus_out_;           // as the controller was told
+  std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
   net::TimerId gpu_timer_ = net::TimerId::none;
   std::map<std::string, std::string> keys_;

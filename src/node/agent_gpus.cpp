@@ -38,7 +38,7 @@ std::vector<MeteredGpu> metered_gpus(const Inventory& inventory) {
 
 void Agent::watch_gpus() {
   if (place_.emulated || !meter_.watches_any()) return;
-  gpu_watch_.start(device::Search::helper_beside_this_program());
+  gpu_watch_.start(device::Search::helper_beside_this_program(), gpu_parameters_.poll);
   tell_gpus_of_all();
 }
 

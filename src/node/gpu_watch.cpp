@@ -33,8 +33,9 @@ GpuWatch::~GpuWatch() {
   }
 }
 
-void GpuWatch::start(std::string helper) {
+void GpuWatch::start(std::string helper, std::chrono::milliseconds every) {
   helper_ = std::move(helper);
+  every_ = every;
   run();
 }
 
@@ -48,7 +49,7 @@ void GpuWatch::run() {
   ::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
   Children::Plan plan;
   plan.program = helper_;
-  plan.argv = {"watch", "--every", "1s"};
+  plan.argv = {"watch", "--every", fmt::format("{}ms", every_.count())};
   plan.environment = own_environment();
   plan.output = output.get();
   const auto started = children_.start(plan, [this](int) {

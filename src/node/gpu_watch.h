@@ -1,7 +1,8 @@
-// Looks at the GPUs of this machine once a second, through berth-nvml, which runs as long as the
+// Looks at the GPUs of this machine again and again, through berth-nvml, which runs as long as the
 // agent does and is started again when it ends.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <string>
@@ -35,7 +36,7 @@ class GpuWatch {
   GpuWatch& operator=(const GpuWatch&) = delete;
 
   /// `helper`: path of berth-nvml.
-  void start(std::string helper);
+  void start(std::string helper, std::chrono::milliseconds every);
 
  private:
   void run();
@@ -49,6 +50,7 @@ class GpuWatch {
   Children& children_;
   Events events_;
   std::string helper_;
+  std::chrono::milliseconds every_{1000};
   Fd pipe_;
   pid_t pid_ = 0;
   std::string unread_;  // an incomplete line

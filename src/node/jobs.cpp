@@ -284,7 +284,6 @@ void Jobs::advance_end(Job& job) {
 void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
   Job* job = find(at);
   if (job == nullptr || job->phase != Phase::epilog) return;
-  job->phase = Phase::gone;
   job->gone.set_node(at.node);
   job->gone.set_job_id(at.job);
   job->gone.set_attempt(at.attempt);
@@ -295,7 +294,8 @@ void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
     here_.log.error("epilog of job {} on {}: {}", at.job, at.node, trouble);
     job->gone.set_trouble("Epilog error");
   }
-  tell_.ended(at);
+  tell_.ended(at);  // it still has its GPUs
+  job->phase = Phase::gone;
   step::append_record(file_of(at), wire::framed(job->gone));
   here_.crash.reached("node.job_gone");
   tell_.gone(job->gone);

@@ -298,6 +298,14 @@ void Steps::signal(const NodeStep& at, int number, bool tasks_only) {
   send(*step, wire::framed(message));
 }
 
+void Steps::say(const NodeStep& at, const std::string& line) {
+  Step* step = find(at);
+  if (step == nullptr || step->result) return;
+  wire::SuperviseSay message;
+  message.set_line(line);
+  send(*step, wire::framed(message));
+}
+
 Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client, bool read_only) {
   const Step* step = find(at);
   if (step == nullptr || step->result) {

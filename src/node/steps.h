@@ -90,6 +90,8 @@ class Steps {
 
   void end(const NodeStep& at, const std::string& cause, bool now);
   void signal(const NodeStep& at, int number, bool tasks_only);
+  /// A line for the step's user: at its srun, or in the output of a batch script.
+  void say(const NodeStep& at, const std::string& line);
   /// Hands a client to the supervisor; an error when the step does not run here.
   Result<void> attach(const NodeStep& at, net::Connection::Released client, bool read_only);
   /// It is not to be started here: a launch that comes later is refused.

@@ -58,6 +58,7 @@ std::uint16_t free_milli(const Node& node, const NodeUsage& usage, std::size_t g
                          std::size_t device) {
   if (!usage.blocked[gpu_gres].test(device)) return kWholeGpu;
   if (usage.gres[gpu_gres][device] > 0) return 0;
+  if (node.gpus_out.contains(static_cast<std::uint32_t>(device))) return 0;
   for (std::size_t g = 0; g < node.gres.size(); ++g) {
     const Gres& gres = node.gres[g];
     if (!gres.shares_gpu || device >= gres.devices.size() || usage.gres[g][device] == 0) continue;

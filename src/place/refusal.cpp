@@ -164,6 +164,14 @@ Offer static_offer(const Ask& ask, const Node& node, StaticFault fault) {
   return offer;
 }
 
+/// GPUs that are not given out, where devices are what lacks.
+std::string out_words(const Node& node) {
+  if (node.gpus_out.empty()) return {};
+  const std::size_t count = node.gpus_out.size();
+  return fmt::format("; {} GPU{} out of service ({})", count, count == 1 ? " is" : "s are",
+                     node.gpus_out.begin()->second);
+}
+
 /// How near an offer came: the share of what was asked.
 double nearness(const Offer& offer) {
   if (offer.asked == 0) return 0;
@@ -228,7 +236,8 @@ Reasons gather_reasons(const Cluster& cluster, const UsageView& usage, const Par
     const Bits* bounded = usage.at(i).bounded_cores(ask.bound);
     const bool others_have = bounded != nullptr && bounded->any();
     ++reasons.nodes_by_cause[asked_words(ask, offer) +
-                             (others_have ? limit_words(ask, node, offer.cause) : "")];
+                             (others_have ? limit_words(ask, node, offer.cause) : "") +
+                             (only_up && offer.cause == Cause::devices ? out_words(node) : "")];
     if (nearness(offer) > best) {
       best = nearness(offer);
       reasons.nearest_miss = miss_words(ask, node, offer);

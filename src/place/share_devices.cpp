@@ -463,13 +463,16 @@ class DeviceChoice {
   std::uint64_t total_ = 0;  // gathered over the nodes so far
 };
 
-/// --exclusive: everything of the node that is not flagged explicit; shares are not handed out.
-void take_all_devices(const Node& node, NodeShare& share) {
+/// --exclusive: everything of the node that is not flagged explicit or out of service; shares are
+/// not handed out.
+void take_all_devices(const Node& node, const cluster::NodeUsage& usage, NodeShare& share) {
   for (const Gres& gres : node.gres) {
     if (gres.shares_gpu || gres.given_explicitly) continue;
     GresShare all{gres.name, {}};
-    for (const Device& device : gres.devices) all.units.push_back(device.units);
-    share.gres.push_back(std::move(all));
+    for (std::size_t d = 0; d < gres.devices.size(); ++d) {
+      all.units.push_back(free_units(node, usage, gres, d));
+    }
+    if (all.total() > 0) share.gres.push_back(std::move(all));
   }
 }
 
@@ -481,7 +484,9 @@ bool choose_devices(const cluster::Cluster& cluster, const cluster::UsageView& u
   bool shared = false;
   for (const DeviceAsk& device : ask.devices) shared = shared || device.shares_gpu();
   if (ask.exclusive && !shared) {
-    for (NodeShare& share : shares) take_all_devices(cluster.nodes[share.node], share);
+    for (NodeShare& share : shares) {
+      take_all_devices(cluster.nodes[share.node], usage.at(share.node), share);
+    }
     return true;
   }
   for (std::size_t i = 0; i < ask.devices.size(); ++i) {

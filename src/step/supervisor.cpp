@@ -237,6 +237,9 @@ void Supervisor::obey(Peer& agent) {
           signal_step(m->signal(), m->tasks_only());
         }
         break;
+      case wire::Kind::SuperviseSay:
+        if (const auto m = wire::decode<wire::SuperviseSay>(frame->payload)) say(m->line());
+        break;
       case wire::Kind::SuperviseAttach:
         if (const auto m = wire::decode<wire::SuperviseAttach>(frame->payload)) {
           attach(agent.take_descriptor(), *m);

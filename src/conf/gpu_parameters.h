@@ -1,0 +1,21 @@
+// SlurmdParameters that say how GPUs are watched (berth's own).
+#pragma once
+
+#include <chrono>
+
+#include "base/result.h"
+#include "conf/daemon_keys.h"
+
+namespace berth::conf {
+
+struct GpuParameters {
+  /// gpu_probation=SECONDS: how long a GPU has to be well after an Xid before it is given out
+  /// again.
+  std::chrono::seconds probation{60};
+  /// gpu_poll=MILLISECONDSms: how often GPUs are looked at, at least once a second.
+  std::chrono::milliseconds poll{1000};
+};
+
+Result<GpuParameters> gpu_parameters(const Parameters& node);
+
+}  // namespace berth::conf
