@@ -149,12 +149,18 @@ std::string efficiency_text(const Efficiency& job) {
     out += fmt::format("  CPUs      {} for {}: {:.2f} CPU seconds used, {:.1f} %\n", job.cpus,
                        clock(job.seconds), job.cpu_seconds, *job.cpu_percent);
   } else {
-    out += fmt::format("  CPUs      {}; {:.2f} CPU seconds used by steps that have ended\n",
-                       job.cpus, job.cpu_seconds);
+    // Steps tell what they used when they end.
+    out += fmt::format("  CPUs      {}", job.cpus);
+    if (job.cpu_seconds > 0) {
+      out += fmt::format("; {:.2f} CPU seconds used by steps that have ended", job.cpu_seconds);
+    }
+    out += '\n';
   }
-  out += fmt::format("  memory    {}; the largest task had {}\n",
-                     job.memory.empty() ? "not limited" : job.memory,
-                     memory_words(job.task_memory_most_kb / 1024));
+  out += fmt::format("  memory    {}", job.memory.empty() ? "not limited" : job.memory);
+  if (job.task_memory_most_kb > 0) {
+    out += fmt::format("; the largest task had {}", memory_words(job.task_memory_most_kb / 1024));
+  }
+  out += '\n';
   bool first = true;
   for (const wire::GpuUse& use : job.gpus) {
     out += fmt::format("  {:<9} {}\n", first ? "GPUs" : "", gpu_line(job, use));

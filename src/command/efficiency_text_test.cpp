@@ -67,6 +67,11 @@ TEST(Efficiency, OfARunningJobTheNewestIsTaken) {
   EXPECT_EQ(found.seconds, 10);
   EXPECT_FALSE(found.cpu_percent) << "steps tell their CPU time when they end";
   EXPECT_THAT(efficiency_text(found), HasSubstr("now 0 %, 0M, idle for 00:01:40"));
+  wire::HistoryJob fresh = job;
+  fresh.clear_steps();
+  EXPECT_THAT(efficiency_text(efficiency_of(fresh, &live, 1010)),
+              HasSubstr("  CPUs      4\n  memory    64G\n"))
+      << "no figures of steps that have not told any";
 }
 
 TEST(Efficiency, TasksThatCrowdOnOneGpuAreNamed) {
