@@ -34,7 +34,7 @@ constexpr std::size_t kGuard = 4096;
 
 /// A process that starts others costs about as much as half a task.
 constexpr std::size_t kMostStarters = 4;
-constexpr std::size_t kFewestOfAStarter = 8;
+constexpr std::size_t kFewestOfAStarter = 12;
 
 [[noreturn]] void enter(const std::function<void()>* child) {
   (*child)();
@@ -113,16 +113,21 @@ std::vector<pid_t> BorrowedStack::start_all(int cgroup,
     return pids;
   }
   auto* const started = static_cast<pid_t*>(memory);
+  const auto start_share = [&](std::size_t worker, Of of) {
+    for (std::size_t i = worker; i < pids.size(); i += starters) {
+      started[i] = std::max(start(cgroup, children[i], of), 0);
+    }
+  };
+  // The first share is this process's own.
   std::vector<pid_t> workers(starters, -1);
-  for (std::size_t worker = 0; worker < starters; ++worker) {
+  for (std::size_t worker = 1; worker < starters; ++worker) {
     workers[worker] = ::fork();
     if (workers[worker] != 0) continue;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (std::size_t i = worker; i < pids.size(); i += starters) {
-      started[i] = std::max(start(cgroup, children[i], Of::parent_of_caller), 0);
-    }
+    start_share(worker, Of::parent_of_caller);
     ::_exit(0);
   }
+  start_share(0, Of::caller);
   for (std::size_t worker = 0; worker < starters; ++worker) {
     int status = 0;
     while (workers[worker] > 0 && ::waitpid(workers[worker], &status, 0) < 0 && errno == EINTR) {
