@@ -225,6 +225,8 @@ void gather_frequency(const Pair& pair, DaemonKeys& keys, Complaints& complaints
     }
     if (equals == std::string::npos || kind == "task") {
       keys.gather_seconds = static_cast<std::uint32_t>(*seconds);
+    } else if (*seconds > 0) {
+      complaints.warn(pair.at, fmt::format("{}: {} is not gathered", pair.key, kind));
     }
   }
 }

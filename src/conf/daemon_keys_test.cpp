@@ -83,6 +83,14 @@ TEST(DaemonKeys, PortsOfSteps) {
   EXPECT_FALSE(read("MpiParams=disable_slurm_hydra_bootstrap").daemon.step_ports);
 }
 
+TEST(DaemonKeys, HowOftenTasksAreLookedAt) {
+  EXPECT_EQ(read("").daemon.gather_seconds, 30u);
+  EXPECT_EQ(read("JobAcctGatherFrequency=10").daemon.gather_seconds, 10u);
+  EXPECT_EQ(read("JobAcctGatherFrequency=energy=0,task=5").daemon.gather_seconds, 5u);
+  EXPECT_EQ(read("JobAcctGatherFrequency=energy=30").daemon.gather_seconds, 30u);
+  EXPECT_EQ(read("JobAcctGatherFrequency=0").daemon.gather_seconds, 0u);
+}
+
 TEST(DaemonKeys, WhoSaysThatAFailureEndsNothingHasNoGrace) {
   EXPECT_EQ(read("").daemon.failure_grace_seconds(), 30u);
   EXPECT_EQ(read("KillOnBadExit=1").daemon.failure_grace_seconds(), 30u);

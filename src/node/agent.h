@@ -104,7 +104,6 @@ class Agent {
   GpuHealth::Out gpus_out_;           // as the controller was told
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
-  net::TimerId gpu_timer_ = net::TimerId::none;
   std::map<std::string, std::string> keys_;
   std::uint64_t epoch_ = 0;
   std::int64_t started_ = 0;

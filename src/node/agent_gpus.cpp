@@ -50,7 +50,7 @@ void Agent::tell_gpus(const NodeJob& job) {
 void Agent::tell_gpus_of_all() {
   for (const NodeJob& job : meter_.jobs()) tell_gpus(job);
   const auto every = std::chrono::seconds(inventory_.keys.gather_seconds);
-  if (every.count() > 0) gpu_timer_ = loop_.after(every, [this] { tell_gpus_of_all(); });
+  if (every.count() > 0) loop_.after(every, [this] { tell_gpus_of_all(); });
 }
 
 }  // namespace berth::node

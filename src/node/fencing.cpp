@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "node/gpu_shares.h"
 #include "step/container.h"
 #include "text/cpumask.h"
 #include "wire/step_ids.h"
@@ -18,12 +19,6 @@ namespace {
 bool has_the_jobs_share(const wire::StepSpec& spec) {
   return spec.launcher() || spec.step_id() == wire::kBatchStep ||
          spec.step_id() == wire::kExternStep || spec.step_id() == wire::kInteractiveStep;
-}
-
-bool holds_devices(const wire::NodeShare& share) {
-  return std::ranges::any_of(share.gres(), [](const wire::GresShare& gres) {
-    return gres.name() == "gpu" || gres.name() == "shard" || gres.name() == "mps";
-  });
 }
 
 }  // namespace
@@ -170,7 +165,7 @@ void Fencing::ask_for_devices(const Node& node, const wire::StepSpec& spec,
 Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spec,
                                                        const std::string& cgroup) {
   const auto at = nodes_.find(spec.node());
-  const bool gpus = holds_devices(spec.share()) || holds_devices(spec.job_share());
+  const bool gpus = gpus_in(spec.share()).any() || gpus_in(spec.job_share()).any();
   if (refuses_gpus_ && gpus) {
     return fail(Code::io,
                 fmt::format("node {} cannot keep jobs to their GPUs: {}", spec.node(), trouble()));

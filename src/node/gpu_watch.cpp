@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "step/spool.h"
-
 namespace berth::node {
 namespace {
 

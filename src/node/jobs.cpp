@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "node/gpu_shares.h"
 #include "node/scripts.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
@@ -322,13 +323,7 @@ std::vector<Jobs::Holder> Jobs::with_gpus() const {
   std::vector<Holder> found;
   for (const auto& [at, job] : jobs_) {
     if (job.phase == Phase::gone) continue;
-    Holder holder{at, {}};
-    for (const wire::GresShare& share : job.begin.share().gres()) {
-      if (share.name() != "gpu" && share.name() != "shard" && share.name() != "mps") continue;
-      for (int i = 0; i < share.units_size(); ++i) {
-        if (share.units(i) > 0) holder.gpus.set(static_cast<std::size_t>(i));
-      }
-    }
+    Holder holder{at, gpus_in(job.begin.share())};
     if (holder.gpus.any()) found.push_back(std::move(holder));
   }
   return found;

@@ -4,12 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "place/corpus_cluster_test_fixture.h"
 #include "place/place.h"
 #include "place/prepared.h"
-#include "request/parse.h"
+#include "place/step_test_fixture.h"
 
 namespace berth::place {
 namespace {
@@ -21,13 +18,7 @@ class Alternatives : public ::testing::Test {
   Alternatives() : usage_(cluster_) {}
 
   const request::Request& read(const std::string& options) {
-    std::istringstream in(options);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;) words.push_back(word);
-    words.emplace_back("true");
-    auto parsed = request::parse(request::Command::srun, words, "", {});
-    EXPECT_TRUE(parsed) << options;
-    request_ = parsed->components.front();
+    request_ = corpus::parsed(request::Command::srun, options);
     return request_;
   }
   JobPlan plan(const std::string& options) { return place_job(cluster_, usage_, read(options)); }

@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "place/corpus_cluster_test_fixture.h"
 #include "place/place.h"
-#include "request/parse.h"
+#include "place/step_test_fixture.h"
 
 namespace berth::place {
 namespace {
@@ -23,13 +20,7 @@ class Limits : public ::testing::Test {
   }
   JobPlan plan(const std::string& options) { return plan(options, cluster::Usage(cluster_)); }
   JobPlan plan(const std::string& options, const cluster::Usage& usage) {
-    std::istringstream in(options);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;) words.push_back(word);
-    words.emplace_back("true");
-    auto parsed = request::parse(request::Command::srun, words, "", {});
-    EXPECT_TRUE(parsed) << options;
-    request_ = parsed->components.front();
+    request_ = corpus::parsed(request::Command::srun, options);
     return place_job(cluster_, usage, request_);
   }
   /// Cores of the only node, or why not.

@@ -9,6 +9,7 @@
 #include "place/step_nodes.h"
 #include "place/step_resources.h"
 #include "place/step_wait.h"
+#include "text/size.h"
 
 namespace berth::place {
 namespace {
@@ -32,6 +33,7 @@ class StepPlacer {
   /// `plan.id` is set; everything else is filled in. Returns where the next step starts to look.
   std::size_t place(StepPlan& plan) {
     if (auto ok = check_threads(); !ok) return refuse(plan, ok.error());
+    if (auto ok = check_gpu_memory(); !ok) return refuse(plan, ok.error());
     if (!ask_.tasks) {
       std::uint32_t tasks = tasks_that_fit(ask_, find_room(cluster_, job_, ask_, running_));
       if (tasks == 0) tasks = tasks_that_fit(ask_, find_room(cluster_, job_, ask_, {}));
@@ -60,6 +62,28 @@ class StepPlacer {
     if (!asked || !job || *asked <= *job) return {};
     return pass(step_error(job_, Code::threads_per_core_over_job,
                            fmt::format("the job has --threads-per-core={}", *job)));
+  }
+
+  /// A step does not choose among the job's GPUs by what they are: all of them must have so much.
+  Result<void> check_gpu_memory() const {
+    if (ask_.least_gpu_memory_mb == 0) return {};
+    for (const cluster::NodeShare& share : job_.allocation.nodes) {
+      const cluster::Node& node = cluster_.nodes[share.node];
+      const cluster::Gres* gpus = node.find_gres("gpu");
+      std::optional<std::size_t> small;
+      share.gpus().each([&](std::size_t i) {
+        const bool fits = gpus != nullptr && i < gpus->devices.size() &&
+                          gpus->devices[i].known_memory_mb() >= ask_.least_gpu_memory_mb;
+        if (!fits && !small) small = i;
+      });
+      if (!small) continue;
+      return pass(
+          step_error(job_, Code::invalid_gres,
+                     fmt::format("GPU {} of {}, which the job has, is not known to have {} "
+                                 "of memory: give --gpu-mem-min to the job",
+                                 *small, node.name, text::format_mb(ask_.least_gpu_memory_mb))));
+    }
+    return {};
   }
 
   Result<Attempt> attempt(std::span<const StepPlan> running) const {

@@ -95,6 +95,7 @@ class AskMaker {
       ask_.memory = srun_.memory;
     }
     ask_.all_memory = srun_.memory && srun_.memory->mb == 0;
+    ask_.least_gpu_memory_mb = srun_.gpu_mem_min_mb.value_or(0);
     ask_.tres_per_task = tres_per_task_text(srun_);
   }
 

@@ -62,6 +62,7 @@ struct StepAsk {
   bool enforce_binding = false;
   bool allow_task_sharing = false;
   std::optional<request::Memory> memory;  // never 0: all of the job's memory is not counted
+  std::uint64_t least_gpu_memory_mb = 0;  // --gpu-mem-min
   bool all_memory = false;                // --mem=0 or --mem-per-cpu=0 was asked for
   std::optional<std::uint32_t> cpus_per_gpu;
   std::optional<std::uint32_t> ntasks_per_gpu;

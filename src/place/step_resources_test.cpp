@@ -79,6 +79,21 @@ TEST(StepGpus, InheritedTotalMustFit) {
   EXPECT_EQ(job.run("-N1 -n2 --gpus-per-task=1").error.code, Code::invalid_gres);
 }
 
+TEST(StepGpus, LeastMemoryIsOfAllThatTheJobHas) {
+  cluster::Cluster cluster = corpus::make();
+  const auto node = *cluster.find_node("gpu1");
+  for (cluster::Device& device : cluster.nodes[node].gres.front().devices) device.memory_mb = 40960;
+  cluster.nodes[node].gres.front().devices[1].memory_mb = 16384;
+  Job job(cluster, "-N1 -n2 --mem=1G --gres=gpu:2",
+          {{"gpu1", Bits::of({0, 1}), Bits::of({0, 1}), 1024, {}}});
+  EXPECT_EQ(job.plan("-n1 --gpus=1 --gpu-mem-min=16G").verdict, StepVerdict::starts);
+  const StepPlan refused = job.plan("-n1 --gpus=1 --gpu-mem-min=40G");
+  EXPECT_EQ(refused.error.code, Code::invalid_gres);
+  EXPECT_EQ(refused.error.hint,
+            "GPU 1 of gpu1, which the job has, is not known to have 40G of memory: give "
+            "--gpu-mem-min to the job");
+}
+
 TEST(StepGpus, TooMany) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N1 -n2 --mem=1G --gres=gpu:2",
