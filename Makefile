@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := build
 .NOTPARALLEL:
 .PHONY: deps build run test soak format tidy bench clean \
-        check-arrows check-format test-unit test-e2e test-clients test-asan test-fuzz test-tsan \
+        check-arrows check-format test-unit test-e2e test-vm test-clients test-asan test-fuzz test-tsan \
         asan-everything asan-live soak-live
 
 # Debian's Python: it is the one that has Debian's pytest.
@@ -56,6 +56,12 @@ test-unit: build
 test-e2e: build
 	@rm -f build/results/pytest.xml
 	$(PYTHON) -m pytest -q -p no:cacheprovider --junitxml=build/results/pytest.xml tests
+
+# The fence once more, on a kernel with cgroup v2 alone, whatever this machine has. CI runs it after `make test`.
+test-vm: build
+	@tools/install-packages tools/vm-packages.txt
+	@rm -f build/results/vm.xml
+	tools/vm --junitxml build/results/vm.xml -q tests/test_fence.py
 
 # Programs of others that drive Slurm, unmodified. They bring hundreds of packages along, so that they
 # are not part of `make test`; CI runs them after it.

@@ -84,7 +84,7 @@ _sbatch() {
         --ntasks-per-socket= --ntasks-per-gpu= --ntasks-per-tres= --cpus-per-task= --mincpus=
         --extra-node-info= --sockets-per-node= --cores-per-socket= --threads-per-core= --hint=
         --overcommit --oversubscribe --share --exclusive --mem= --mem-per-cpu= --mem-per-gpu= --tmp=
-        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task=
+        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task= --gpu-mem= --gpu-mem-min= --gpu-idle-timeout=
         --cpus-per-gpu= --gpu-bind= --tres-bind= --gres-flags= --gpu-freq= --nodelist= --nodefile=
         --exclude= --partition= --constraint= --prefer= --contiguous --spread-job --use-min-nodes
         --distribution= --mem-bind= --switches= --batch= --time= --time-min= --begin= --deadline=
@@ -104,7 +104,7 @@ _salloc() {
         --ntasks-per-socket= --ntasks-per-gpu= --ntasks-per-tres= --cpus-per-task= --mincpus=
         --extra-node-info= --sockets-per-node= --cores-per-socket= --threads-per-core= --hint=
         --overcommit --oversubscribe --share --exclusive --mem= --mem-per-cpu= --mem-per-gpu= --tmp=
-        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task=
+        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task= --gpu-mem= --gpu-mem-min= --gpu-idle-timeout=
         --cpus-per-gpu= --gpu-bind= --tres-bind= --gres-flags= --gpu-freq= --nodelist= --nodefile=
         --exclude= --partition= --constraint= --prefer= --contiguous --spread-job --use-min-nodes
         --distribution= --mem-bind= --switches= --time= --time-min= --begin= --deadline= --immediate
@@ -122,7 +122,7 @@ _srun() {
         --ntasks-per-socket= --ntasks-per-gpu= --ntasks-per-tres= --cpus-per-task= --mincpus=
         --extra-node-info= --sockets-per-node= --cores-per-socket= --threads-per-core= --hint=
         --overcommit --oversubscribe --share --exclusive --mem= --mem-per-cpu= --mem-per-gpu= --tmp=
-        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task=
+        --gres= --gpus= --gpus-per-node= --gpus-per-socket= --gpus-per-task= --tres-per-task= --gpu-mem= --gpu-mem-min= --gpu-idle-timeout=
         --cpus-per-gpu= --gpu-bind= --tres-bind= --gres-flags= --gpu-freq= --accel-bind= --nodelist=
         --nodefile= --exclude= --partition= --constraint= --prefer= --contiguous --spread-job
         --use-min-nodes --distribution= --relative= --cpu-bind= --mem-bind= --switches= --time=
@@ -207,6 +207,7 @@ _scontrol_update() {
         NodeName) _berth_list "$(_berth_nodes)" && return ;;
         PartitionName | Partition) _berth_words "$(_berth_partitions)" && return ;;
         State)
+            [[ $words == *gpu* ]] && _berth_words "DRAIN RESUME"
             [[ $words == *NodeName* ]] && _berth_words "DOWN DRAIN FAIL IDLE RESUME UNDRAIN"
             [[ $words == *PartitionName* ]] && _berth_words "UP DOWN DRAIN INACTIVE"
             return ;;
@@ -214,7 +215,7 @@ _scontrol_update() {
     case $words in
         *JobId=* | *"JobId ="*)
             _berth_words "Account= ArrayTaskThrottle= Comment= Contiguous= CoreSpec= CPUsPerTask= Deadline=
-                Dependency= EndTime= ExcNodeList= Extra= Features= Gres= JobName= Licenses= MailType=
+                Dependency= EndTime= ExcNodeList= Extra= Features= GpuIdleTimeout= Gres= JobName= Licenses= MailType=
                 MailUser= MinCPUsNode= MinMemoryCPU= MinMemoryNode= MinTmpDiskNode= Nice= NodeList=
                 NumNodes= NumTasks= OverSubscribe= Partition= Prefer= Priority= QOS= ReqNodeList= Requeue=
                 StartTime= StdErr= StdIn= StdOut= Switches= TasksPerNode= TimeLimit= TimeMin= WCKey=
@@ -222,10 +223,11 @@ _scontrol_update() {
         *NodeName*) _berth_words "Comment= Extra= Features= Reason= State= Weight=" ;;
         *PartitionName*)
             _berth_words "AllowAccounts= AllowGroups= Default= DefaultTime= DefMemPerCPU= DefMemPerNode=
-                Hidden= MaxMemPerCPU= MaxMemPerNode= MaxNodes= MaxTime= MinNodes= Nodes= PriorityTier=
-                RootOnly= State=" ;;
+                GpuIdleTimeout= Hidden= MaxGpuIdleTimeout= MaxMemPerCPU= MaxMemPerNode= MaxNodes= MaxTime=
+                MinNodes= Nodes= PriorityTier= RootOnly= State=" ;;
         *StepId*) _berth_words "TimeLimit=" ;;
-        *) _berth_words "JobId= NodeName= PartitionName= StepId=" ;;
+        *gpu*) _berth_words "Reason= State=" ;;
+        *) _berth_words "JobId= NodeName= PartitionName= StepId= gpu=" ;;
     esac
     compopt -o nospace 2> /dev/null
 }
@@ -304,18 +306,25 @@ _sshare() {
         --partition --users= --Users --version"
 }
 
+_sstat() {
+    local cur name
+    _berth_option
+    _berth_words "--allsteps --format= --help --helpformat --jobs= --noconvert --noheader --parsable --parsable2 --pidformat
+        --usage --verbose --version"
+}
+
 # berth COMMAND …: the same as the command itself.
 _berth() {
     if [[ $COMP_CWORD -eq 1 ]]; then
         local cur=${COMP_WORDS[1]}
         _berth_words "down explain hardware help power sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag simulate
-            sinfo sprio squeue srun sshare status up --version --help"
+            sinfo sprio squeue srun sshare sstat status up --version --help"
         return
     fi
     local command=${COMP_WORDS[1]}
     case $command in
         sacct | sacctmgr | salloc | sattach | sbatch | sbcast | scancel | scontrol | sdiag | sinfo | sprio | squeue | srun | \
-            sshare)
+            sshare | sstat)
             COMP_WORDS=("${COMP_WORDS[@]:1}")
             COMP_CWORD=$((COMP_CWORD - 1))
             "_$command" ;;
@@ -334,7 +343,7 @@ _berth() {
     esac
 }
 
-for _berth_command in berth sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag sinfo sprio squeue srun sshare; do
+for _berth_command in berth sacct sacctmgr salloc sattach sbatch sbcast scancel scontrol sdiag sinfo sprio squeue srun sshare sstat; do
     complete -F "_$_berth_command" "$_berth_command"
 done
 unset _berth_command

@@ -120,6 +120,10 @@ class Cluster:
         os.kill(self.pid("controller"), signal.SIGKILL)
         self.start()
 
+    def restart_agent(self):
+        os.kill(self.pid("node"), signal.SIGKILL)
+        self.start()
+
     def down(self, timeout=120) -> subprocess.CompletedProcess:
         return self.call([bin_dir() / "berth", "down", "--state", self.state], timeout=timeout, user=self.user)
 

@@ -2,6 +2,8 @@
 
 The GPUs are character devices that anybody may open: copies of /dev/zero and its neighbours, under names that
 gres.conf gives. What opens them and what does not is then the fence's doing alone.
+
+`make test-vm` runs the same tests where there is nothing but cgroup v2.
 """
 
 import contextlib
@@ -44,8 +46,8 @@ HOG = "import sys; x = bytearray(int(sys.argv[1]) << 20); print(len(x))"
 
 
 @contextlib.contextmanager
-def fenced(cgroup_conf, gres=True):
-    """A cluster of this machine with four devices and this cgroup.conf."""
+def fenced(cgroup_conf, prolog=""):
+    """A cluster of this machine with four devices, this cgroup.conf and, if any, this prolog."""
     c = Cluster()
     c.state.mkdir()
     c.dev = pathlib.Path(c.own) / "dev"
@@ -66,6 +68,11 @@ DefMemPerNode=200
 NodeName={host} CPUs={cpus} RealMemory=2000 Gres=gpu:4
 PartitionName=main Nodes=ALL Default=YES
 """)
+    if prolog:
+        script = c.work / "prolog.sh"
+        script.write_text(f"#!/bin/sh\ncd {c.work}\n{prolog}\n")
+        script.chmod(0o755)
+        c.conf.write_text(f"{c.conf.read_text()}Prolog={script}\n")
     (c.state / "gres.conf").write_text(f"Name=gpu File={c.dev}/gpu[0-3]\n")
     (c.state / "cgroup.conf").write_text(cgroup_conf)
     c.opens = c.work / "opens.sh"
@@ -87,7 +94,8 @@ def devices(request):
 def limits():
     if not can_limit("memory") or not can_limit("cpuset"):
         pytest.skip("neither cgroup v2 nor v1 limits memory and cores here")
-    with fenced("ConstrainDevices=yes\nConstrainRAMSpace=yes\nConstrainSwapSpace=yes\nConstrainCores=yes\n") as c:
+    with fenced("ConstrainDevices=yes\nConstrainRAMSpace=yes\nConstrainSwapSpace=yes\nConstrainCores=yes\n",
+                prolog="cat /proc/self/oom_score_adj >prolog.$SLURM_JOB_ID") as c:
         yield c
 
 
@@ -101,6 +109,19 @@ def groups_of(pid):
         elif controller in V1 and "/job_" in path:
             found.append(V1[controller] + path)
     return found
+
+
+def bases_of(c):
+    """Where the jobs of this agent have their groups."""
+    own = c.out("srun", "-n1", "cat", "/proc/self/cgroup").splitlines()
+    bases = [(V1[name] if name else V2) + path.split("/job_")[0]
+             for _, name, path in (line.split(":", 2) for line in own) if "/job_" in path]
+    assert bases, own
+    return bases
+
+
+def parent_of(pid):
+    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
 def written(path):
@@ -204,8 +225,7 @@ def test_a_killed_supervisor_leaves_no_groups(devices):
     devices.wait_state(job, "RUNNING")
     pid = written(devices.work / f"pid.{job}")
     groups = groups_of(pid)
-    parent = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    os.kill(parent, signal.SIGKILL)
+    os.kill(parent_of(pid), signal.SIGKILL)
     devices.wait_end(job)
     until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
 
@@ -229,11 +249,7 @@ def test_a_fence_outlives_its_agent(devices):
 @pytest.mark.parametrize("point", ["node.before_order", "node.after_order"])
 def test_an_agent_that_dies_at_a_start_leaves_a_whole_fence_or_none(devices, point):
     devices.wait_idle()
-    # Where this agent's jobs have their groups.
-    own = devices.out("srun", "-n1", "cat", "/proc/self/cgroup").splitlines()
-    bases = [(V1[name] if name else V2) + path.split("/job_")[0]
-             for _, name, path in (line.split(":", 2) for line in own) if "/job_" in path]
-    assert bases
+    bases = bases_of(devices)
     agent = devices.pid("node")
     os.kill(agent, signal.SIGKILL)
     devices.env["BERTH_CRASH_AT"] = point
@@ -246,6 +262,28 @@ def test_an_agent_that_dies_at_a_start_leaves_a_whole_fence_or_none(devices, poi
     assert (devices.work / f"opens.{job}").read_text() == "0.\n"
     devices.wait_idle()
     assert not any(os.path.exists(f"{base}/job_{job}") for base in bases)
+
+
+@pytest.mark.skipif(V2 is None, reason="no cgroup v2")
+@pytest.mark.parametrize("killed", ["job", "step"])
+def test_nothing_is_born_into_a_group_that_was_killed(devices, killed):
+    """What is born into a group of v2 after its cgroup.kill was written to is killed at birth."""
+    devices.wait_idle()
+    base = next(base for base in bases_of(devices) if base.startswith(V2) and ".scope" in base)
+    devices.wait_idle()
+    job = str(int(devices.out("srun", "-n1", "printenv", "SLURM_JOB_ID")) + 1)
+    devices.wait_idle()
+    # As if something had come to its end there before.
+    group = pathlib.Path(base, f"job_{job}")
+    if killed == "step":
+        group /= "step_batch"
+    group.mkdir(parents=True)
+    (group / "cgroup.kill").write_text("1")
+    assert devices.submit("--gres=gpu:1", "-o", f"{devices.work}/born.%j", "--wrap",
+                          f"sh {devices.opens}; srun -n1 sh {devices.opens}") == job
+    devices.wait_state(job, "COMPLETED")
+    assert (devices.work / f"born.{job}").read_text().split() == ["0.", "0."]
+    until(lambda: not os.path.exists(f"{base}/job_{job}"), what="the end of the groups")
 
 
 # ---- memory and cores ---------------------------------------------------------------------------
@@ -265,6 +303,30 @@ def test_a_hog_runs_out_of_memory_and_the_node_lives(limits):
     assert f"{job}|OUT_OF_MEMORY|0:125" in rows, rows
     # The same with as much as it needs.
     assert limits.out("srun", "--mem=500", "python3", limits.hog, "300") == str(300 << 20)
+    limits.wait_idle()
+
+
+def test_agents_and_supervisors_are_spared_and_nobody_else(limits):
+    """A process that the kernel may not kill would hold its group at the limit for ever."""
+    def score(pid):
+        return int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text())
+    here = score("self")
+    may = limits.run("sh", "-c", "echo -1000 >/proc/self/oom_score_adj", rc=None).returncode == 0
+    spared = -1000 if may else here
+    job = limits.submit("-o", f"{limits.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    limits.wait_state(job, "RUNNING")
+    pid = written(limits.work / f"pid.{job}")
+    assert score(limits.pid("node")) == spared
+    assert score(parent_of(pid)) == spared
+    assert score(pid) == max(0, here)
+    limits.run("scancel", job)
+    limits.wait_state(job, "CANCELLED")
+    assert int((limits.work / f"prolog.{job}").read_text()) == max(0, here)
+    # Nor can a user have it back, where root could take it.
+    tried = limits.run("srun", "-n1", "sh", "-c", "cat /proc/self/oom_score_adj; echo -1 >/proc/self/oom_score_adj",
+                       user="nobody", rc=None)
+    assert int(tried.stdout) == max(0, here), tried
+    assert tried.returncode != 0 or here < 0 and not may, tried
     limits.wait_idle()
 
 
@@ -320,11 +382,13 @@ def test_groups_of_limits_go_too(limits):
 
 # ---- what cannot be had -------------------------------------------------------------------------
 
-@pytest.mark.skipif("memory" in V2_HAS, reason="cgroup v2 limits memory here")
-def test_a_fence_that_cannot_be_had_is_said():
-    with fenced("CgroupPlugin=cgroup/v2\nConstrainRAMSpace=yes\n") as c:
+@pytest.mark.parametrize("plugin", [
+    pytest.param("cgroup/v1", marks=pytest.mark.skipif("memory" in V1, reason="cgroup v1 limits memory here")),
+    pytest.param("cgroup/v2", marks=pytest.mark.skipif("memory" in V2_HAS, reason="cgroup v2 limits memory here"))])
+def test_a_fence_that_cannot_be_had_is_said(plugin):
+    with fenced(f"CgroupPlugin={plugin}\nConstrainRAMSpace=yes\n") as c:
         reason = until(lambda: c.out("sinfo", "-h", "-R", "-o", "%E"), what="a reason")
-        assert "ConstrainRAMSpace" in reason and "cannot be done by CgroupPlugin=cgroup/v2" in reason
+        assert "ConstrainRAMSpace" in reason and f"cannot be done by CgroupPlugin={plugin}" in reason
         host = socket.gethostname().split(".")[0]
         shown = c.out("scontrol", "show", "node", host)
         assert "DRAIN" in shown and "ConstrainRAMSpace" in shown

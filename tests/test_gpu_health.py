@@ -4,6 +4,7 @@ BERTH_FLAPS: how often a GPU comes and goes in the last test (30; 1,000 in `make
 
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -173,6 +174,59 @@ def test_a_new_controller_knows(site):
     assert given(c, "--gpus=3") == "0,2,3"
     c.run("scontrol", "reconfigure")
     assert drained(c) == "gpu:l40s:1(IDX:1)"
+
+
+def by_hand(c, gpu, state, *words, rc=0, **options):
+    host = os.uname().nodename.split(".")[0]
+    return c.run("scontrol", "update", f"gpu={host}:{gpu}", f"state={state}", *words, rc=rc, **options)
+
+
+def test_a_gpu_is_taken_out_by_hand_and_stays_out(site):
+    c, gpus = site
+    job = c.submit("-n1", "--gpus=2", "-o", "/dev/null", "--wrap", "sleep 600")
+    c.wait_state(job, "RUNNING")
+    assert "must specify a reason" in by_hand(c, 1, "drain", rc=1).stderr
+    by_hand(c, 1, "drain", "reason=the fan is broken")
+    assert drained(c) == "gpu:l40s:1(IDX:1)"
+    words = node(c).partition("GPUsOut=GPU 1: ")[2].splitlines()[0]
+    assert words.startswith("the fan is broken [root@20")
+    assert c.job_state(job) == "RUNNING" and "GPUTrouble" not in c.out("scontrol", "show", "job", job)
+    # Beside the lines that programs read.
+    told = c.run("sinfo", "-h", "-R")
+    assert told.stdout == "" and f"GPU 1: {words}" in told.stderr and told.stderr.startswith("berth: ")
+    c.run("scancel", job)
+    c.wait_end(job)
+    assert given(c, "--gpus=3") == "0,2,3"
+    waits = c.submit("-n1", "--gpus=4", "-o", "/dev/null", "--wrap", "true")
+    until(lambda: "the fan is broken" in c.out("scontrol", "explain", "job", waits), what="it says for what it waits")
+    # Over restarts of both daemons, whatever the node tells.
+    c.restart_controller()
+    os.kill(c.pid("node"), signal.SIGKILL)
+    c.start()
+    until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+    assert drained(c) == "gpu:l40s:1(IDX:1)"
+    change(gpus, 1, ecc_uncorrected=1)
+    until(lambda: "uncorrected ECC error" in node(c), what="the node tells more")
+    assert "stays out of service: 1 uncorrected ECC error" in by_hand(c, 1, "resume").stderr
+    assert "the fan is broken" not in node(c)
+    refused = by_hand(c, 1, "resume", rc=1).stderr
+    assert "Invalid GPU state specified" in refused and "1 uncorrected ECC error" in refused
+    change(gpus, 1, ecc_uncorrected=0)
+    assert c.wait_end(waits) == "COMPLETED"
+    assert drained(c) == "N/A"
+    assert "it is in service" in by_hand(c, 1, "resume", rc=1).stderr
+    assert "Access/permission denied" in by_hand(c, 1, "drain", "reason=no", rc=1, user="nobody").stderr
+
+
+def test_resume_ends_a_probation(tmp_path):
+    cluster, gpus = make_site(tmp_path, "gpu_probation=86400")
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        gpus.xid(2, 79)
+        until_out(c, 2)
+        by_hand(c, 2, "resume")
+        until_all_in(c)
+        assert given(c, "--gpus=4") == "0,1,2,3"
 
 
 def held(c):

@@ -78,6 +78,21 @@ def test_use_of_gpus_is_seen_while_the_job_runs_and_after(site):
     assert gpus_of(c, job) == after
 
 
+def test_tasks_that_crowd_on_one_gpu_are_told_so(site):
+    c, fake = site
+    pids = c.state / "pids"
+    heard = c.state / "heard"
+    with open(heard, "w") as stderr:
+        run = c.popen("srun", "-n2", "--overcommit", "--gpus=3", "sh", "-c", f"echo $$ >> {pids}; exec sleep 600", stderr=stderr)
+    found = until(lambda: pids.exists() and len(pids.read_text().split()) == 2 and pids.read_text().split(), what="two tasks")
+    fake.gpu(0).update(busy_percent=90, processes=[{"pid": int(pid), "memory_mb": 1000} for pid in found])
+    fake.write()
+    until(lambda: "idle: --gpus-per-task=1" in heard.read_text(), what="the hint")
+    assert heard.read_text().startswith("berth: tasks 0-1 on ") and "use GPU 0, GPUs 1-2 are idle" in heard.read_text()
+    run.terminate()
+    run.wait()
+
+
 def test_a_job_without_gpus_has_none_to_show(site):
     c, _ = site
     job = c.submit("-n1", "-o", "/dev/null", "--wrap", "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done")

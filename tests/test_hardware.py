@@ -237,6 +237,63 @@ def test_parts_of_gpus_are_gpus(fake):
         assert c.out("srun", "-n1", "--gpus=a100:1", "printenv", "CUDA_VISIBLE_DEVICES") == gpus.gpu(1)["uuid"]
 
 
+GPU_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK")
+
+
+@pytest.mark.live
+@pytest.mark.skipif(os.geteuid() != 0, reason="slurm.conf names root")
+@pytest.mark.parametrize("gres_conf, told", [
+    ("AutoDetect=nvml\n", ["0,1", "-", "-", "-"]),
+    ("AutoDetect=full\n", ["0,1", "-", "-", "-"]),
+    ("AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n", ["0,1", "0,1", "0,1", "0,1"]),
+    ("AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-3] Flags=opencl_env,amd_gpu_env\n", ["-", "0,1", "0,1", "-"]),
+    ("AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-3] Flags=no_gpu_env\n", ["-", "-", "-", "-"]),
+    ("AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-3] Flags=env_uuid\n", ["uuid", "-", "-", "-"]),
+])
+def test_flags_say_which_variables_tell_jobs_of_gpus(fake, tmp_path, gres_conf, told):
+    gpus = fake("l40s-pcie-4")
+    cluster = RealCluster(gpus)
+    own_conf(cluster, gres_conf, "gpu:2" if "off" in gres_conf else "gpu:4")
+    prolog = tmp_path / "prolog"
+    shell = " ".join('${%s:--}' % name for name in GPU_VARIABLES)
+    prolog.write_text(f"#!/bin/sh\necho {shell} > {tmp_path}/seen\n")
+    prolog.chmod(0o755)
+    with open(cluster.conf, "a") as conf:
+        conf.write(f"Prolog={prolog}\n")
+    # The lines of gres.conf count by minor numbers.
+    uuids = ",".join(gpu["uuid"] for minor in (0, 1) for gpu in gpus.state["gpus"] if gpu["minor"] == minor)
+    told = [uuids if one == "uuid" else one for one in told]
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        assert c.out("srun", "-n1", "--gpus=2", "sh", "-c", f"echo {shell}").split() == told
+        assert (tmp_path / "seen").read_text().split() == told
+        assert c.out("srun", "-n1", "--gpus=2", "printenv", "SLURM_STEP_GPUS") == "0,1"
+
+
+@pytest.mark.live
+@pytest.mark.skipif(os.geteuid() != 0, reason="slurm.conf names root")
+def test_parts_have_names_for_mpirun_and_prologs_too(fake, tmp_path):
+    gpus = fake("a100-mig-2")
+    parts = [part["uuid"] for part in gpus.gpu(0)["mig"]]
+    cluster = RealCluster(gpus)
+    own_conf(cluster, "AutoDetect=nvml\n", "gpu:a100_3g.20gb:1,gpu:a100_2g.10gb:1,gpu:a100_1g.5gb:1,gpu:a100:1")
+    for name in ("prolog", "epilog"):
+        seen = tmp_path / f"{name}.seen"
+        (tmp_path / name).write_text(f"#!/bin/sh\necho $SLURM_JOB_GPUS $CUDA_VISIBLE_DEVICES > {seen}\n")
+        (tmp_path / name).chmod(0o755)
+    with open(cluster.conf, "a") as conf:
+        conf.write(f"Prolog={tmp_path}/prolog\nEpilog={tmp_path}/epilog\n")
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        ranks = ("for r in 0 1; do OMPI_COMM_WORLD_LOCAL_RANK=$r OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+                 "berth bind printenv CUDA_VISIBLE_DEVICES; done")
+        asks = "--gres=gpu:a100_3g.20gb:1,gpu:a100_2g.10gb:1"
+        assert c.out("srun", "-n1", asks, "sh", "-c", ranks).split() == parts[:2]
+        assert (tmp_path / "prolog.seen").read_text().split() == ["0,1", ",".join(parts[:2])]
+        until(lambda: (tmp_path / "epilog.seen").exists(), what="the epilog has run")
+        until(lambda: (tmp_path / "epilog.seen").read_text().split() == ["0,1", ",".join(parts[:2])], what="its names")
+
+
 def own_conf(cluster, gres_conf, gres):
     """The configuration of somebody who wrote it himself."""
     host = os.uname().nodename.split(".")[0]

@@ -1,5 +1,6 @@
 """What the repository promises about itself: its arrows are checked, its README shows real output."""
 
+import os
 import pathlib
 import re
 import subprocess
@@ -73,6 +74,31 @@ def test_a_table_with_a_cycle_is_refused(tree):
 def test_readme_shows_what_berth_prints(berth):
     run = subprocess.run([ROOT / "tools/update-readme", "--check"], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def test_a_precompiled_header_is_never_an_older_one(tmp_path):
+    """As CMake calls the compiler behind ccache: there is one already, with something else in it."""
+    header = tmp_path / "pch.hxx"
+    (tmp_path / "pch.hxx.cxx").write_text("")
+    (tmp_path / "use.cpp").write_text("int f(A a) { return a.MEMBER; }\n")
+    environment = dict(os.environ, CCACHE_DIR=str(tmp_path / "cache"),
+                       CCACHE_SLOPPINESS=re.search(r"CCACHE_SLOPPINESS=(\S+)", (ROOT / "CMakeLists.txt").read_text())[1])
+    compiler = ["ccache", "g++-12", "-fpch-preprocess", "-Winvalid-pch", "-include", str(header)]
+
+    def build(member):
+        header.write_text(f"struct A {{ int {member}; }};\n")
+        subprocess.run([ROOT / "cmake/write-anew", *compiler, "-x", "c++-header", "-o", f"{header}.gch", "-c",
+                        "pch.hxx.cxx"], cwd=tmp_path, env=environment, check=True)
+        subprocess.run([*compiler, f"-DMEMBER={member}", "-c", "use.cpp", "-o", "use.o"], cwd=tmp_path,
+                       env=environment, check=True)
+
+    build("one")
+    build("two")
+    (tmp_path / "pch.hxx.gch").unlink()
+    build("one")
+    build("three")
+    rules = (ROOT / "build/CMakeFiles/rules.ninja").read_text()
+    assert "ccache" not in rules or "write-anew" in rules
 
 
 # split() gives parts of the text it is given. GCC 12 ends a temporary in the head of a range-for before the first

@@ -7,6 +7,13 @@
 
 namespace berth::cluster {
 
+void GpuVariables::only(std::string_view vendor) {
+  cuda = vendor == "nvidia";
+  rocr = vendor == "amd";
+  level_zero = vendor == "intel";
+  opencl = of_vendor = false;
+}
+
 std::uint64_t Device::known_memory_mb() const {
   if (memory_mb > 0) return memory_mb;
   if (!type.ends_with("gb")) return 0;
@@ -52,6 +59,17 @@ Bits Node::threads_of(const Bits& cores) const {
 const Gres* Node::find_gres(std::string_view wanted) const {
   const auto at = std::ranges::find(gres, wanted, &Gres::name);
   return at == gres.end() ? nullptr : &*at;
+}
+
+void add_gpu_memory(Node& node) {
+  const Gres* gpus = node.find_gres("gpu");
+  if (gpus == nullptr || gpus->counted) return;
+  Gres memory;
+  memory.name = text::kGpuMemory;
+  memory.shares_gpu = true;
+  memory.devices = gpus->devices;
+  for (Device& device : memory.devices) device.units = device.known_memory_mb();
+  node.gres.push_back(std::move(memory));
 }
 
 bool Node::has_feature(std::string_view feature) const {

@@ -13,12 +13,27 @@
 
 #include "base/bits.h"
 #include "cluster/topology.h"
+#include "text/tres.h"
 
 namespace berth::cluster {
 
 /// Position of a node in Cluster::nodes. Nodes are kept in natural order of their names, and that
 /// order is the node index of every rule.
 using NodeIndex = std::uint32_t;
+
+/// Which variables tell processes of a GPU: Flags= of gres.conf.
+struct GpuVariables {
+  bool cuda = true;        // CUDA_VISIBLE_DEVICES
+  bool rocr = true;        // ROCR_VISIBLE_DEVICES
+  bool opencl = true;      // GPU_DEVICE_ORDINAL
+  bool level_zero = true;  // ZE_AFFINITY_MASK
+  bool by_uuid = false;    // names instead of numbers, where a variable takes them
+  bool of_vendor = false;  // as the vendor of what its node finds will have it (AutoDetect=full)
+  friend bool operator==(const GpuVariables&, const GpuVariables&) = default;
+
+  /// "nvidia", "amd", "intel": that vendor's alone.
+  void only(std::string_view vendor);
+};
 
 /// One allocatable device of a node: a GPU, a NIC, or a pool that is only counted.
 struct Device {
@@ -30,6 +45,7 @@ struct Device {
   std::string file;         // "/dev/nvidia0"; "" when not known
   std::uint64_t memory_mb = 0;           // as its node told; 0 = it did not
   std::string uuid;                      // "MIG-…": what programs find it by; "" = by its index
+  GpuVariables variables;                // of a GPU
   std::vector<std::string> other_files;  // MultipleFiles=: what else belongs to it
 
   /// True when the device is near every socket of the node or has no Cores at all.
@@ -50,10 +66,14 @@ bool is_one_of(std::string_view type, std::string_view wanted);
 struct Gres {
   std::string name;               // "gpu", "shard", "mps", "nic", …
   std::vector<Device> devices;    // for shard and mps: one entry for each GPU, same index
-  bool shares_gpu = false;        // shard, mps: units of the GPU of the same index
+  bool shares_gpu = false;        // shard, mps, gpumem: units of the GPU of the same index
+  bool one_sharing = false;       // of these only one GPU of a node is shared at a time
   bool counted = false;           // no device files: units of one pool, no indices
   bool given_explicitly = false;  // gres.conf Flags=explicit: --exclusive does not take it
 
+  /// gpumem: its units are what the node tells of its GPUs. Jobs may hold more after a restart,
+  /// while it has not told yet.
+  [[nodiscard]] bool is_told() const { return name == text::kGpuMemory; }
   [[nodiscard]] std::uint64_t total() const;
   /// Units of devices of that type ("" = any).
   [[nodiscard]] std::uint64_t total_of(std::string_view type) const;
@@ -104,6 +124,9 @@ struct Node {
   [[nodiscard]] const Gres* find_gres(std::string_view name) const;
   [[nodiscard]] bool has_feature(std::string_view feature) const;
 };
+
+/// gpumem: MiB of each GPU, as far as they are known; nodes tell more when they register.
+void add_gpu_memory(Node& node);
 
 enum class PartitionState { up, down, drain, inactive };
 

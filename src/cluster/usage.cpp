@@ -30,8 +30,8 @@ std::string hardware_key(const Node& node) {
   append(key, node.gpu_cores);
   for (const Gres& gres : node.gres) {
     key += gres.name;
-    append(key, (gres.shares_gpu ? 4U : 0U) | (gres.counted ? 2U : 0U) |
-                    (gres.given_explicitly ? 1U : 0U));
+    append(key, (gres.one_sharing ? 8U : 0U) | (gres.shares_gpu ? 4U : 0U) |
+                    (gres.counted ? 2U : 0U) | (gres.given_explicitly ? 1U : 0U));
     for (const Device& device : gres.devices) {
       key += device.type;
       append(key, device.units);
@@ -56,6 +56,9 @@ void work_out_blocked(const Node& node, const std::map<std::uint32_t, std::strin
     for (std::size_t d = 0; d < gres.devices.size(); ++d) {
       bool blocked = usage.gres[g][d] >= gres.devices[d].units ||
                      (of_gpus && out.contains(static_cast<std::uint32_t>(d)));
+      for (std::size_t one = 0; one < gres.devices.size() && gres.one_sharing && !blocked; ++one) {
+        blocked = one != d && usage.gres[g][one] > 0;
+      }
       for (std::size_t other = 0; other < node.gres.size() && !blocked; ++other) {
         const Gres& rival = node.gres[other];
         const bool both_on_gpu =
@@ -91,8 +94,8 @@ const GresShare* NodeShare::find(std::string_view name) const {
 
 Bits NodeShare::gpus() const {
   Bits out;
-  for (std::string_view name : {"gpu", "shard", "mps"}) {
-    if (const GresShare* share = find(name)) out |= share->devices();
+  for (const GresShare& share : gres) {
+    if (share.name == "gpu" || text::is_part_of_gpu(share.name)) out |= share.devices();
   }
   return out;
 }
@@ -160,7 +163,7 @@ std::vector<NodeIndex> Usage::take_grown() {
 }
 
 bool is_free(const Node& node, const NodeUsage& used, const NodeShare& share, bool alone,
-             bool memory_counts) {
+             bool memory_counts, bool again) {
   if (used.closed || (alone && !used.idle())) return false;
   if (used.cores.intersects(share.cores)) return false;
   if (share.cores.any() && share.cores.last() >= node.cores()) return false;
@@ -171,7 +174,7 @@ bool is_free(const Node& node, const NodeUsage& used, const NodeShare& share, bo
     const auto g = static_cast<std::size_t>(known - node.gres.data());
     for (std::size_t d = 0; d < taken.units.size(); ++d) {
       if (taken.units[d] == 0) continue;
-      if (used.blocked[g].test(d)) return false;
+      if (!again && used.blocked[g].test(d)) return false;
       if (used.gres[g][d] + taken.units[d] > known->devices[d].units) return false;
     }
     return true;
@@ -259,7 +262,8 @@ void Usage::change(const Allocation& allocation, bool taking) {
       for (std::size_t i = 0; i < gres.units.size(); ++i) {
         std::uint64_t& taken = usage.gres[position][i];
         if (taking) {
-          assert(taken + gres.units[i] <= node.gres[position].devices[i].units);
+          const Gres& known = node.gres[position];
+          assert(known.is_told() || taken + gres.units[i] <= known.devices[i].units);
           taken += gres.units[i];
         } else {
           assert(taken >= gres.units[i]);

@@ -160,9 +160,10 @@ class Usage {
 /// What a share of a node is as a demand.
 Demand demand_of(const Node& node, const NodeShare& share);
 
-/// The node has free what the share takes; `alone`: and runs nothing else.
+/// The node has free what the share takes; `alone`: and runs nothing else. `again`: it had it
+/// before, so that what is not given out any more may stay with it.
 bool is_free(const Node& node, const NodeUsage& used, const NodeShare& share, bool alone,
-             bool memory_counts);
+             bool memory_counts, bool again = false);
 /// Works out `blocked` and `open_devices` from the units that are taken and Node::gpus_out.
 void refresh_blocked(const Node& node, NodeUsage& usage);
 /// What is free on a node that looks like this; nothing where it is closed, unless that is left

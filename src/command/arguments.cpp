@@ -11,7 +11,7 @@
 namespace berth::command {
 namespace {
 
-std::unexpected<Error> wrong(std::string text) {
+std::unexpected<Error> wrong_explain(std::string text) {
   return fail(Code::option_syntax, std::move(text), "`berth explain --help` shows how it is used");
 }
 
@@ -28,7 +28,8 @@ std::optional<std::string> value_of(std::span<const std::string> words, std::siz
 
 Result<ExplainArguments> take_command(ExplainArguments arguments,
                                       std::span<const std::string> rest) {
-  if (rest.empty()) return wrong("after -- there must be a command: sbatch, srun or salloc");
+  if (rest.empty())
+    return wrong_explain("after -- there must be a command: sbatch, srun or salloc");
   const std::string_view name = script::base_name(rest.front());
   arguments.is_script = false;
   if (name == "sbatch") {
@@ -38,7 +39,8 @@ Result<ExplainArguments> take_command(ExplainArguments arguments,
   } else if (name == "salloc") {
     arguments.command = request::Command::salloc;
   } else {
-    return wrong(fmt::format("{} is not a command berth explains: sbatch, srun or salloc", name));
+    return wrong_explain(
+        fmt::format("{} is not a command berth explains: sbatch, srun or salloc", name));
   }
   arguments.words.assign(rest.begin() + 1, rest.end());
   return arguments;
@@ -48,8 +50,9 @@ std::unexpected<Error> unknown_option(const std::string& word) {
   const std::array<std::string, 7> known = {"--conf", "--emulate", "--json", "--busy",
                                             "--all",  "--verbose", "--help"};
   const std::string near = text::nearest(word.substr(0, word.find('=')), known);
-  if (!near.empty()) return wrong(fmt::format("unknown option {} (do you mean {}?)", word, near));
-  return wrong(
+  if (!near.empty())
+    return wrong_explain(fmt::format("unknown option {} (do you mean {}?)", word, near));
+  return wrong_explain(
       fmt::format("unknown option {}; options of sbatch go after --: berth explain -- sbatch "
                   "{} SCRIPT",
                   word, word));
@@ -79,7 +82,7 @@ Result<ExplainArguments> parse_explain(std::span<const std::string> words) {
     } else if (auto busy = value_of(words, at, "--busy")) {
       arguments.busy.push_back(std::move(*busy));
     } else if (word == "--conf" || word == "--emulate" || word == "--busy") {
-      return wrong(fmt::format("{} needs a value", word));
+      return wrong_explain(fmt::format("{} needs a value", word));
     } else if (word.size() > 1 && word[0] == '-') {
       return unknown_option(word);
     } else {
@@ -87,7 +90,7 @@ Result<ExplainArguments> parse_explain(std::span<const std::string> words) {
       return arguments;
     }
   }
-  return wrong("there is nothing to explain: name a script, or a command after --");
+  return wrong_explain("there is nothing to explain: name a script, or a command after --");
 }
 
 }  // namespace berth::command

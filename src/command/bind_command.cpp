@@ -21,7 +21,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kBindUsage =
     R"(usage: berth bind [--gpus-per-rank N] [--verbose] [--] PROGRAM [ARGUMENT...]
 
 Runs PROGRAM with the GPUs and cores of this rank, out of those that the job has on this node, by the rules
@@ -44,15 +44,15 @@ struct RankVariables {
 };
 /// The launcher nearest to the program first: mpirun may run in a task of srun, and torchrun in
 /// both.
-constexpr std::array kVariables = {
+constexpr std::array kBindVariables = {
     RankVariables{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     RankVariables{"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     RankVariables{"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
     RankVariables{"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
 };
-/// Lists of GPUs; the first is set in any case.
-constexpr std::array kGpuLists = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                  "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+constexpr const char* kUsualList = "CUDA_VISIBLE_DEVICES";
+/// What programs of AMD read instead of ROCR_VISIBLE_DEVICES.
+constexpr const char* kHipList = "HIP_VISIBLE_DEVICES";
 
 struct BindOptions {
   std::optional<std::uint32_t> gpus_per_rank;
@@ -102,7 +102,7 @@ Result<place::LocalRank> rank_of(const request::Environment& environment) {
     const auto ranks = number_in(environment, "LOCAL_WORLD_SIZE");
     if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
   }
-  for (const RankVariables& names : kVariables) {
+  for (const RankVariables& names : kBindVariables) {
     const auto rank = number_in(environment, names.rank);
     const auto ranks = number_in(environment, names.ranks);
     if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
@@ -170,11 +170,15 @@ request::Environment told_on_this_node(const request::Environment& own) {
 /// another node.
 void keep_own_gpus(const place::LocalShare& local, const Bits& own) {
   if (local.share.gpus().empty()) return;
+  std::map<std::string, std::string> lists = local.variables(own);
   const std::string ids = local.visible(own).list();
-  for (const char* name : kGpuLists) {
-    const bool always = std::string_view(name) == "CUDA_VISIBLE_DEVICES";
-    if (always || ::getenv(name) != nullptr) ::setenv(name, ids.c_str(), 1);
+  if (lists.empty()) lists[kUsualList] = ids;  // nobody else tells them
+  for (const auto& [name, list] : lists) {
+    // Where all are usual, only those that somebody reads.
+    const bool wanted = name == kUsualList || !local.usual_variables();
+    if (wanted || ::getenv(name.c_str()) != nullptr) ::setenv(name.c_str(), list.c_str(), 1);
   }
+  if (::getenv(kHipList) != nullptr) ::setenv(kHipList, ids.c_str(), 1);
 }
 
 void bind_to(const Bits& cpus) {
@@ -202,11 +206,11 @@ int run_bind(std::span<const std::string> words, const request::Environment& env
   const Result<BindOptions> options = read_bind_options(words);
   if (!options) {
     refuse(options.error());
-    fmt::print(stderr, "{}", kUsage);
+    fmt::print(stderr, "{}", kBindUsage);
     return 1;
   }
   if (options->help) {
-    fmt::print("{}", kUsage);
+    fmt::print("{}", kBindUsage);
     return 0;
   }
   const request::Environment told = told_on_this_node(environment);

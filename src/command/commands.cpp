@@ -11,7 +11,7 @@ namespace berth::command {
 
 namespace {
 
-constexpr std::array kRows = {
+constexpr std::array kCommandRows = {
 #define BERTH_COMMAND(name, function, help) CommandRow{name, function, help},
 #include "command/commands.def"
 #undef BERTH_COMMAND
@@ -20,11 +20,11 @@ constexpr std::array kRows = {
 }  // namespace
 
 std::span<const CommandRow> command_rows() {
-  return kRows;
+  return kCommandRows;
 }
 
 const CommandRow* find_command(std::string_view name) {
-  for (const CommandRow& row : kRows) {
+  for (const CommandRow& row : kCommandRows) {
     if (row.name == name) return &row;
   }
   return nullptr;

@@ -15,7 +15,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage = R"(usage: berth down [--state DIR]
+constexpr std::string_view kDownUsage = R"(usage: berth down [--state DIR]
 
 Ends the cluster that berth up started: cancels its jobs, stops its daemons, removes its sockets.
 What it has stored stays, and the next berth up goes on with it.
@@ -109,7 +109,7 @@ int down(const std::string& state) {
 }  // namespace
 
 int run_down(std::span<const std::string> words, const request::Environment& /*environment*/) {
-  return run_on_state("berth down", kUsage, words, down);
+  return run_on_state("berth down", kDownUsage, words, down);
 }
 
 }  // namespace berth::command

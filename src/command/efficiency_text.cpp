@@ -58,7 +58,8 @@ void find_hints(Efficiency& out) {
     OnNode& node = nodes[use.node()];
     node.rounds = std::min(node.rounds, use.rounds());
     if (use.busy_sum() == 0 && use.processes_now() == 0) node.idle.set(use.index());
-    if (use.processes_now() > 1) {
+    // On one that is shared there may be others'.
+    if (use.processes_now() > 1 && use.memory_given_mb() == 0) {
       node.crowded.set(use.index());
       node.processes += use.processes_now();
     }
@@ -85,10 +86,11 @@ std::string gpu_line(const Efficiency& job, const wire::GpuUse& use) {
   if (!use.type().empty()) out += fmt::format(" {}", use.type());
   out += fmt::format("  busy {:.0f} % (most {} %)  memory {}", mean_busy(use), use.busy_most(),
                      memory_words(use.memory_most_mb()));
-  if (use.memory_mb() > 0) {
-    out += fmt::format(
-        " of {} ({:.0f} %)", memory_words(use.memory_mb()),
-        100.0 * static_cast<double>(use.memory_most_mb()) / static_cast<double>(use.memory_mb()));
+  const bool shared = use.memory_given_mb() > 0;
+  if (const std::uint64_t all = shared ? use.memory_given_mb() : use.memory_mb(); all > 0) {
+    out +=
+        fmt::format(" of {}{} ({:.0f} %)", memory_words(all), shared ? " given" : "",
+                    100.0 * static_cast<double>(use.memory_most_mb()) / static_cast<double>(all));
   }
   if (use.energy_mj() > 0) {
     constexpr double kMillijoulesOfWh = 3.6e6;
@@ -194,6 +196,7 @@ void append_efficiency_json(JsonText& json, const Efficiency& job) {
     json.unsigned_number("busy_percent_most", use.busy_most());
     json.unsigned_number("memory_most_mb", use.memory_most_mb());
     json.unsigned_number("memory_mb", use.memory_mb());
+    if (use.memory_given_mb() > 0) json.unsigned_number("memory_given_mb", use.memory_given_mb());
     json.real("energy_joules", static_cast<double>(use.energy_mj()) / 1000);
     if (job.runs) {
       json.unsigned_number("busy_percent_now", use.busy_now());

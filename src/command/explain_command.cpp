@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMaxHostFile = std::size_t{1} << 20;
 constexpr const char* kDefaultConf = "/etc/slurm";
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kExplainHelp =
     R"(usage: berth explain [--conf DIR | --emulate SPEC] [--busy FILE] [--json] [--all] [--verbose]
                      SCRIPT [ARGS…]
        berth explain [same options] -- sbatch|srun|salloc ARGS…
@@ -207,7 +207,7 @@ int run_explain(std::span<const std::string> words, const request::Environment& 
   const auto arguments = parse_explain(words);
   if (!arguments) return complain(arguments.error());
   if (arguments->help) {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", kExplainHelp);
     return 0;
   }
   const auto script = script_of(*arguments);

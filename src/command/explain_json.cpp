@@ -69,6 +69,7 @@ Json json_of(const explain::JobNode& node) {
   out["gpus"] = std::move(gpus);
   out["gpu_types"] = std::move(types);
   out["shards"] = node.shards;
+  out["gpu_memory_mb"] = node.gpu_memory_mb;
   out["component"] = node.component;
   return out;
 }

@@ -23,7 +23,7 @@ namespace {
 using request::Environment;
 using request::Opt;
 using request::Request;
-using Kind = StreamChoice::Kind;
+using Stream = StreamChoice::Kind;
 
 /// Whether the pattern names a different file on each node or for each task.
 bool differs_by_node(std::string_view pattern) {
@@ -75,18 +75,18 @@ bool appends(const Request& request) {
 
 void put_stream(wire::StdioSpec& spec, const StreamChoice& choice) {
   switch (choice.kind) {
-    case Kind::client:
-    case Kind::own_file:
+    case Stream::client:
+    case Stream::own_file:
       spec.set_kind("client");
       break;
-    case Kind::none:
+    case Stream::none:
       spec.set_kind("none");
       break;
-    case Kind::task:
+    case Stream::task:
       spec.set_kind("task");
       spec.set_rank(choice.rank);
       break;
-    case Kind::node_file:
+    case Stream::node_file:
       spec.set_kind("file");
       spec.set_pattern(choice.pattern);
       break;
@@ -102,7 +102,7 @@ Streams streams_of(const Request& request, std::uint32_t ntasks) {
   streams.input = read_stream(request.input, ntasks);
   streams.output = read_stream(request.output, ntasks);
   streams.error = request.error ? read_stream(request.error, ntasks) : streams.output;
-  if (request.pty) streams.input = {Kind::task, {}, 0};
+  if (request.pty) streams.input = {Stream::task, {}, 0};
   return streams;
 }
 
@@ -138,18 +138,18 @@ Result<std::shared_ptr<Sink>> open_sink(std::string_view what, const std::string
 
 Result<void> open_files(RunOptions& options, const Streams& streams, const Request& request,
                         const text::PatternValues& values) {
-  if (streams.input.kind == Kind::own_file) {
+  if (streams.input.kind == Stream::own_file) {
     options.input_file.reset(
         ::open(text::expand_pattern(streams.input.pattern, values).c_str(), O_RDONLY | O_CLOEXEC));
     if (!options.input_file) return cannot_open("stdin", errno);
   }
-  if (streams.output.kind == Kind::own_file) {
+  if (streams.output.kind == Stream::own_file) {
     auto sink =
         open_sink("stdout", text::expand_pattern(streams.output.pattern, values), appends(request));
     if (!sink) return pass(std::move(sink.error()));
     options.output = *sink;
   }
-  if (streams.error.kind == Kind::own_file) {
+  if (streams.error.kind == Stream::own_file) {
     if (streams.error == streams.output) {
       options.error = options.output;
       return {};
@@ -168,15 +168,15 @@ StreamChoice read_stream(const std::optional<std::string>& text, std::uint32_t n
   StreamChoice choice;
   if (!text || text->empty() || text->starts_with("all")) return choice;
   if (*text == "none") {
-    choice.kind = Kind::none;
+    choice.kind = Stream::none;
     return choice;
   }
   if (const auto rank = text::parse_number(*text, UINT32_MAX); rank && *rank < ntasks) {
-    choice.kind = Kind::task;
+    choice.kind = Stream::task;
     choice.rank = static_cast<std::uint32_t>(*rank);
     return choice;
   }
-  choice.kind = differs_by_node(*text) ? Kind::node_file : Kind::own_file;
+  choice.kind = differs_by_node(*text) ? Stream::node_file : Stream::own_file;
   choice.pattern = *text;
   return choice;
 }
@@ -292,9 +292,9 @@ Result<RunOptions> run_options_of(const Prepared& prepared, const StepFacts& fac
                     "for a file of that name write ./{}",
                     *request.output, *request.output));
   }
-  options.input = streams.input.kind == Kind::client || streams.input.kind == Kind::own_file ||
-                  streams.input.kind == Kind::task;
-  if (streams.input.kind == Kind::task) options.input_rank = streams.input.rank;
+  options.input = streams.input.kind == Stream::client || streams.input.kind == Stream::own_file ||
+                  streams.input.kind == Stream::task;
+  if (streams.input.kind == Stream::task) options.input_rank = streams.input.rank;
   if (auto opened = open_files(options, streams, request, pattern_values(facts, environment));
       !opened) {
     return pass(std::move(opened.error()));

@@ -12,7 +12,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage = R"(usage: berth power on|off NODES
+constexpr std::string_view kPowerUsage = R"(usage: berth power on|off NODES
 
 Switches pretended nodes (berth up --emulate) off and on, as if somebody pulled their plug: what runs
 there is gone, and the controller does not hear of them until they are on again. Real nodes are switched
@@ -34,7 +34,7 @@ Result<net::Client> reach_agent(const request::Environment& environment) {
               "SLURM_CONF names the cluster; `berth status` shows whether it runs");
 }
 
-int complain(const Error& error) {
+int print_power_error(const Error& error) {
   return print_error(error, "berth power");
 }
 
@@ -43,18 +43,18 @@ int complain(const Error& error) {
 int run_power(std::span<const std::string> words, const request::Environment& environment) {
   const bool help = !words.empty() && (words.front() == "-h" || words.front() == "--help");
   if (help || words.size() != 2 || (words.front() != "on" && words.front() != "off")) {
-    fmt::print(help ? stdout : stderr, "{}", kUsage);
+    fmt::print(help ? stdout : stderr, "{}", kPowerUsage);
     return help ? 0 : 1;
   }
   auto names = text::expand_hostlist(words[1]);
-  if (!names) return complain(names.error());
+  if (!names) return print_power_error(names.error());
   wire::SwitchNodes ask;
   for (const std::string& name : *names) ask.add_nodes(name);
   ask.set_on(words.front() == "on");
   auto client = reach_agent(environment);
-  if (!client) return complain(client.error());
+  if (!client) return print_power_error(client.error());
   const auto done = client->ask<wire::Done>(ask);
-  return done ? 0 : complain(done.error());
+  return done ? 0 : print_power_error(done.error());
 }
 
 }  // namespace berth::command

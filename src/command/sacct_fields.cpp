@@ -9,6 +9,7 @@
 #include "command/gpu_use_text.h"
 #include "command/show_states.h"
 #include "command/squeue_fields.h"
+#include "command/usage_text.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 #include "wire/step_ids.h"
@@ -96,20 +97,14 @@ void append_state(Out& out, const Row& row) {
   }
 }
 
-void append_exit(Out& out, std::int32_t status) {
-  append_number(out, (status >> 8) & 0xff);
-  out += ':';
-  append_number(out, status & 0x7f);
-}
-
 /// "00:00.123", "01:02:03", "1-00:00:00".
 void append_cpu_time(Out& out, std::uint64_t microseconds) {
-  const std::uint64_t seconds = microseconds / 1'000'000;
-  if (seconds >= 3600) {
-    append_clock(out, static_cast<std::int64_t>(seconds));
+  const std::uint64_t whole = microseconds / 1'000'000;
+  if (whole >= 3600) {
+    append_clock(out, static_cast<std::int64_t>(whole));
     return;
   }
-  fmt::format_to(std::back_inserter(out), "{:02}:{:02}.{:03}", seconds / 60, seconds % 60,
+  fmt::format_to(std::back_inserter(out), "{:02}:{:02}.{:03}", whole / 60, whole % 60,
                  microseconds / 1000 % 1000);
 }
 
@@ -138,14 +133,7 @@ void append_size(Out& out, std::uint64_t kb, const SacctShown& shown) {
     if (kb != 0) out += 'K';
     return;
   }
-  double value = static_cast<double>(kb);
-  for (const char unit : std::string_view("KMGTP")) {
-    if (unit == shown.unit) break;
-    value /= 1024;
-  }
-  const std::string text = fmt::format("{:.2f}", value);
-  out += text.ends_with(".00") ? text.substr(0, text.size() - 3) : text;
-  out += shown.unit;
+  append_bytes(out, kb * 1024, {.convert = true, .unit = shown.unit});
 }
 
 /// "mem=8G" of a TRES text, in KiB.
@@ -203,15 +191,50 @@ std::string_view allocated_tres(const Row& row) {
   return row.step != nullptr ? row.step->step().tres() : job_of(row).alloc_tres();
 }
 
-void append_usage(Out& out, const Row& row, bool average) {
+/// What the tasks of a step used. Of one that runs, or whose node was lost, nothing is known; one
+/// that was recorded by an earlier version has sums alone.
+wire::StepFigures figures_of(const wire::HistoryStep& step) {
+  wire::StepFigures out = step.figures();
+  const std::uint32_t tasks = std::max(1U, step.step().tasks());
+  if (out.cpu().tasks() == 0) {
+    out.mutable_memory()->set_tasks(tasks);
+    out.mutable_memory()->set_total(step.total_rss_kb() * 1024);
+    out.mutable_memory()->set_most(step.max_rss_kb() * 1024);
+    out.mutable_memory()->set_most_rank(step.max_rss_rank());
+  }
+  // With that of processes that were nobody's children any more.
+  out.mutable_cpu()->set_tasks(tasks);
+  out.mutable_cpu()->set_total(step.user_microseconds() + step.system_microseconds());
+  if (step.figures().cpu().tasks() == 0) out.mutable_cpu()->set_most(out.cpu().total());
+  return out;
+}
+
+/// Calls show(StepUsed, style) for a step.
+template <class Show>
+void with_usage(const Row& row, const SacctShown& shown, Show&& show) {
   if (row.step == nullptr) return;
-  const wire::HistoryStep& step = *row.step;
-  const std::uint64_t cpu = step.user_microseconds() + step.system_microseconds();
-  out += "cpu=";
-  append_clock(out, static_cast<std::int64_t>((average ? per_task(cpu, step) : cpu) / 1'000'000));
-  out += ",mem=";
-  append_unsigned(out, average ? per_task(step.total_rss_kb(), step) : step.max_rss_kb());
-  out += 'K';
+  const wire::StepFigures figures = figures_of(*row.step);
+  const bool known = row.step->figures().cpu().tasks() > 0;
+  show(StepUsed{.figures = figures, .nodes = row.step->step().nodes(), .tasks_known = known},
+       UsageStyle{.convert = shown.shown.convert, .unit = shown.unit});
+}
+
+void append_usage(Out& out, const Row& row, const SacctShown& shown, Quantity what, Part part) {
+  with_usage(row, shown, [&](const StepUsed& used, const UsageStyle& style) {
+    append_used(out, used, what, part, style);
+  });
+}
+
+void append_usage_in(Out& out, const Row& row, const SacctShown& shown, Part part) {
+  with_usage(row, shown, [&](const StepUsed& used, const UsageStyle& style) {
+    append_used_in(out, used, part, style);
+  });
+}
+
+void append_usage_out(Out& out, const Row& row, const SacctShown& shown, Part part) {
+  with_usage(row, shown, [&](const StepUsed& used, const UsageStyle& style) {
+    append_used_out(out, used, part, style);
+  });
 }
 
 std::int64_t planned_seconds(const Row& row, const SacctShown& shown) {
@@ -242,9 +265,12 @@ std::string_view pick(const SacctShown& shown, const std::string& asked, const s
     __VA_ARGS__;                            \
   })
 #define NOTHING SHOW((void)row)
+#define USED(what, part) SHOW(append_usage(out, row, shown, Quantity::what, Part::part))
+#define IN(part) SHOW(append_usage_in(out, row, shown, Part::part))
+#define OUT(part) SHOW(append_usage_out(out, row, shown, Part::part))
 #define WHEN(expression) SHOW(append_time(out, expression, shown.shown, "Unknown"))
 
-constexpr SacctField kFields[] = {
+constexpr SacctField kSacctFields[] = {
     {"Account", 10, SHOW(out += j.account())},
     {"AdminComment", 19, JOB(out += j.admin_comment())},
     {"AllocCPUS", 10, SHOW(append_unsigned(out, cpus(row)))},
@@ -253,14 +279,11 @@ constexpr SacctField kFields[] = {
      SHOW(append_unsigned(out, row.step != nullptr || started(j) ? node_count(row) : 0))},
     {"AllocTRES", 10, SHOW(out += allocated_tres(row))},
     {"AssocID", 7, JOB(out += '0')},
-    {"AveCPU", 10,
-     STEP(append_clock(
-         out, static_cast<std::int64_t>(
-                  per_task(s.user_microseconds() + s.system_microseconds(), s) / 1'000'000)))},
+    {"AveCPU", 10, USED(cpu, average)},
     {"AveCPUFreq", 10, NOTHING},
-    {"AveDiskRead", 14, NOTHING},
-    {"AveDiskWrite", 14, NOTHING},
-    {"AvePages", 10, NOTHING},
+    {"AveDiskRead", 14, USED(read, average)},
+    {"AveDiskWrite", 14, USED(written, average)},
+    {"AvePages", 10, USED(pages, average)},
     {"AveRSS", 10, STEP(append_size(out, per_task(s.total_rss_kb(), s), shown))},
     {"AveVMSize", 10, NOTHING},
     {"BlockID", 16, NOTHING},
@@ -293,26 +316,27 @@ constexpr SacctField kFields[] = {
     {"JobName", 10, SHOW(out += row.step != nullptr ? row.step->step().name() : j.name())},
     {"Layout", 9, NOTHING},
     {"Licenses", 10, JOB(out += j.licenses())},
-    {"MaxDiskRead", 12, NOTHING},
-    {"MaxDiskReadNode", 15, NOTHING},
-    {"MaxDiskReadTask", 15, NOTHING},
-    {"MaxDiskWrite", 12, NOTHING},
-    {"MaxDiskWriteNode", 16, NOTHING},
-    {"MaxDiskWriteTask", 16, NOTHING},
-    {"MaxPages", 8, NOTHING},
-    {"MaxPagesNode", 12, NOTHING},
-    {"MaxPagesTask", 14, NOTHING},
+    {"MaxDiskRead", 12, USED(read, most)},
+    {"MaxDiskReadNode", 15, USED(read, most_node)},
+    {"MaxDiskReadTask", 15, USED(read, most_task)},
+    {"MaxDiskWrite", 12, USED(written, most)},
+    {"MaxDiskWriteNode", 16, USED(written, most_node)},
+    {"MaxDiskWriteTask", 16, USED(written, most_task)},
+    {"MaxPages", 8, USED(pages, most)},
+    {"MaxPagesNode", 12, USED(pages, most_node)},
+    {"MaxPagesTask", 14, USED(pages, most_task)},
     {"MaxRSS", 10, STEP(append_size(out, s.max_rss_kb(), shown))},
     {"MaxRSSNode", 10,
-     STEP(if (s.max_rss_kb() != 0 && s.step().node_count() == 1) out += s.step().nodes())},
+     STEP(if (s.max_rss_kb() != 0) out +=
+          s.step().node_count() == 1 ? s.step().nodes() : s.figures().memory().most_node())},
     {"MaxRSSTask", 10, STEP(append_unsigned(out, s.max_rss_rank()))},
     {"MaxVMSize", 10, NOTHING},
     {"MaxVMSizeNode", 14, NOTHING},
     {"MaxVMSizeTask", 14, NOTHING},
     {"McsLabel", 10, NOTHING},
-    {"MinCPU", 10, NOTHING},
-    {"MinCPUNode", 10, NOTHING},
-    {"MinCPUTask", 10, NOTHING},
+    {"MinCPU", 10, USED(cpu, least)},
+    {"MinCPUNode", 10, USED(cpu, least_node)},
+    {"MinCPUTask", 10, USED(cpu, least_task)},
     {"NCPUS", 10, SHOW(append_unsigned(out, cpus(row)))},
     {"NNodes", 8, SHOW(append_unsigned(out, node_count(row)))},
     {"NodeList", 15, SHOW(append_nodes(out, row))},
@@ -361,22 +385,7 @@ constexpr SacctField kFields[] = {
          else out += "UNLIMITED")},
     {"TotalCPU", 10,
      SHOW(const CpuTime time = cpu_time(row); append_cpu_time(out, time.user + time.system))},
-    {"TRESUsageInAve", 14, SHOW(append_usage(out, row, true))},
-    {"TRESUsageInMax", 14, SHOW(append_usage(out, row, false))},
-    {"TRESUsageInMaxNode", 18, NOTHING},
-    {"TRESUsageInMaxTask", 18, NOTHING},
-    {"TRESUsageInMin", 14, NOTHING},
-    {"TRESUsageInMinNode", 18, NOTHING},
-    {"TRESUsageInMinTask", 18, NOTHING},
-    {"TRESUsageInTot", 14, SHOW(append_usage(out, row, false))},
-    {"TRESUsageOutAve", 15, NOTHING},
-    {"TRESUsageOutMax", 15, NOTHING},
-    {"TRESUsageOutMaxNode", 19, NOTHING},
-    {"TRESUsageOutMaxTask", 19, NOTHING},
-    {"TRESUsageOutMin", 15, NOTHING},
-    {"TRESUsageOutMinNode", 19, NOTHING},
-    {"TRESUsageOutMinTask", 19, NOTHING},
-    {"TRESUsageOutTot", 15, NOTHING},
+#include "command/tres_usage_fields.def"
     {"UID", 6, JOB(append_unsigned(out, j.uid()))},
     {"User", 9, JOB(out += j.user())},
     {"UserCPU", 10, SHOW(append_cpu_time(out, cpu_time(row).user))},
@@ -389,12 +398,15 @@ constexpr SacctField kFields[] = {
 #undef JOB
 #undef STEP
 #undef NOTHING
+#undef USED
+#undef IN
+#undef OUT
 #undef WHEN
 
 }  // namespace
 
 std::span<const SacctField> sacct_fields() {
-  return kFields;
+  return kSacctFields;
 }
 
 }  // namespace berth::command

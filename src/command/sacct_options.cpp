@@ -14,7 +14,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSacctOptions[] = {
     {"accounts", 'A', Takes::value},
     {"allclusters", 'L'},
     {"allocations", 'X'},
@@ -66,9 +66,10 @@ constexpr OptionRow kOptions[] = {
     {"yaml", 0, Takes::attached},
 };
 
-constexpr std::string_view kFields = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
+constexpr std::string_view kDefaultFields =
+    "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
 constexpr std::string_view kBrief = "JobID,State,ExitCode";
-constexpr std::string_view kLong =
+constexpr std::string_view kSacctLong =
     "JobID,JobIDRaw,JobName,Partition,MaxVMSize,MaxVMSizeNode,MaxVMSizeTask,AveVMSize,MaxRSS,"
     "MaxRSSNode,MaxRSSTask,AveRSS,MaxPages,MaxPagesNode,MaxPagesTask,AvePages,MinCPU,MinCPUNode,"
     "MinCPUTask,AveCPU,NTasks,AllocCPUS,Elapsed,State,ExitCode,AveCPUFreq,ReqCPUFreqMin,"
@@ -76,7 +77,7 @@ constexpr std::string_view kLong =
     "AveDiskRead,MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,AveDiskWrite,ReqTRES,AllocTRES,"
     "TRESUsageInAve,TRESUsageInMax,TRESUsageInTot";
 
-struct Setter {
+struct SacctSetter {
   SacctOptions& to;
   std::int64_t now = 0;
 
@@ -99,7 +100,7 @@ struct Setter {
     if (name == "help") to.help = true;
     if (name == "helpformat") to.help_format = true;
     if (name == "json") to.json = true;
-    if (name == "long") to.fields = kLong;
+    if (name == "long") to.fields = kSacctLong;
     if (name == "name") to.names = list_of(value);
     if (name == "noconvert") to.convert = false;
     if (name == "noheader") to.style.header = false;
@@ -196,15 +197,15 @@ struct Setter {
 Result<SacctOptions> parse_sacct(std::span<const std::string> words,
                                  const request::Environment& environment, std::int64_t now,
                                  std::uint32_t uid) {
-  Result<ReadWords> read = read_options("sacct", kOptions, words);
+  Result<ReadWords> read = read_options("sacct", kSacctOptions, words);
   if (!read) return pass(std::move(read.error()));
   SacctOptions options;
-  options.fields = kFields;
+  options.fields = kDefaultFields;
   const auto format = environment.find("SACCT_FORMAT");
   if (format != environment.end() && !format->second.empty()) options.fields = format->second;
   const auto clusters = environment.find("SLURM_CLUSTERS");
   if (clusters != environment.end()) options.clusters = clusters->second;
-  Setter setter{options, now};
+  SacctSetter setter{options, now};
   for (const GivenOption& given : read->options) {
     if (Result<void> set = setter.set(given); !set) return pass(std::move(set.error()));
   }

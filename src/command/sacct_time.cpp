@@ -11,8 +11,8 @@
 namespace berth::command {
 namespace {
 
-std::tm local(std::int64_t seconds) {
-  const std::time_t at = seconds;
+std::tm local(std::int64_t when) {
+  const std::time_t at = when;
   std::tm parts{};
   localtime_r(&at, &parts);
   return parts;
@@ -97,9 +97,9 @@ std::optional<std::int64_t> read_offset(std::string_view text) {
   const std::string unit = text::to_lower(text::trim(text.substr(digits)));
   constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> kUnits = {
       {{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}, {"weeks", 604800}}};
-  for (const auto& [name, seconds] : kUnits) {
+  for (const auto& [name, length] : kUnits) {
     if (unit.empty() || name.starts_with(unit)) {
-      const auto value = static_cast<std::int64_t>(*count) * seconds;
+      const auto value = static_cast<std::int64_t>(*count) * length;
       return text.front() == '-' ? -value : value;
     }
   }

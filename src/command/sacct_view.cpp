@@ -25,10 +25,6 @@ void append_line(const SacctOptions& options, const std::vector<SacctColumn>& co
   out += '\n';
 }
 
-bool holds(const std::vector<std::string>& list, std::string_view value) {
-  return std::ranges::find(list, value) != list.end();
-}
-
 bool in_range(const std::optional<std::pair<std::uint64_t, std::uint64_t>>& range,
               std::uint64_t value) {
   return !range || (value >= range->first && value <= range->second);
@@ -159,14 +155,7 @@ void append_scripts(const SacctOptions& options, const wire::HistoryReply& reply
 }
 
 std::string sacct_field_names() {
-  std::string out;
-  std::size_t in_line = 0;
-  for (const SacctField& field : sacct_fields()) {
-    out += fmt::format("{:<19}", field.name);
-    out += ++in_line % 4 == 0 ? "\n" : " ";
-  }
-  if (in_line % 4 != 0) out += '\n';
-  return out;
+  return field_names(sacct_fields());
 }
 
 }  // namespace berth::command

@@ -12,7 +12,7 @@ namespace {
 
 /// A line: an association (of the account when `user` is empty), a user, the account, the cluster
 /// or the QOS, which have what of it concerns them.
-struct Row {
+struct SacctmgrRow {
   const AccountFacts* facts = nullptr;
   std::string_view user;
 };
@@ -31,15 +31,17 @@ struct FieldRow {
   std::string_view title;
   int width = 10;
   unsigned of = 0;
-  std::string_view (*value)(const Row& row) = nullptr;  // nullptr: nothing is limited or set
+  std::string_view (*value)(const SacctmgrRow& row) =
+      nullptr;  // nullptr: nothing is limited or set
 };
 std::string_view title_of(const FieldRow& field) {
   return field.title;
 }
 
-#define VALUE(expression) [](const Row& row) -> std::string_view { return (void)row, (expression); }
+#define VALUE(expression) \
+  [](const SacctmgrRow& row) -> std::string_view { return (void)row, (expression); }
 
-constexpr FieldRow kFields[] = {
+constexpr FieldRow kSacctmgrFields[] = {
     {"Account", "Account", 10, kOfLinks, VALUE(kAccount)},
     {"AdminLevel", "Admin", 9, kOfUser, VALUE(row.user == "root" ? "Administrator" : "None")},
     {"Cluster", "Cluster", 10, kOfLimits, VALUE(row.facts->cluster)},
@@ -131,7 +133,7 @@ unsigned bit_of(Entity entity) {
 
 std::vector<FieldRow> fields_of(Entity entity) {
   std::vector<FieldRow> fields;
-  for (const FieldRow& field : kFields) {
+  for (const FieldRow& field : kSacctmgrFields) {
     if ((field.of & bit_of(entity)) != 0) fields.push_back(field);
   }
   return fields;
@@ -193,7 +195,7 @@ struct Condition {
   const FieldRow* field = nullptr;
   const std::vector<std::string>* values = nullptr;
 
-  bool holds(const Row& row) const {
+  bool holds(const SacctmgrRow& row) const {
     const std::string_view value = field->value == nullptr ? std::string_view() : field->value(row);
     if (values->empty()) return value.empty();
     return std::ranges::any_of(
@@ -202,8 +204,8 @@ struct Condition {
 };
 
 /// All lines of the entity, without conditions.
-std::vector<Row> rows_of(const SacctmgrOptions& options, const AccountFacts& facts) {
-  std::vector<Row> rows;
+std::vector<SacctmgrRow> rows_of(const SacctmgrOptions& options, const AccountFacts& facts) {
+  std::vector<SacctmgrRow> rows;
   const bool links = options.entity == Entity::association ||
                      (options.entity == Entity::account && options.with_associations);
   if ((!links && options.entity != Entity::user) || (links && !options.only_defaults)) {
@@ -234,7 +236,7 @@ Result<std::string> sacctmgr_text(const SacctmgrOptions& options, const AccountF
   }
   std::string out;
   append_table_header(options.style, *columns, out);
-  for (const Row& row : rows_of(options, facts)) {
+  for (const SacctmgrRow& row : rows_of(options, facts)) {
     if (!std::ranges::all_of(conditions, [&](const Condition& one) { return one.holds(row); })) {
       continue;
     }

@@ -11,7 +11,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSacctmgrOptions[] = {
     {"associations", 's'},
     {"help", 'h'},
     {"immediate", 'i'},  // nothing asks
@@ -213,7 +213,7 @@ Result<void> set(SacctmgrOptions& to, const GivenOption& given) {
 }  // namespace
 
 Result<SacctmgrOptions> parse_sacctmgr(std::span<const std::string> words) {
-  Result<ReadWords> read = read_options("sacctmgr", kOptions, words);
+  Result<ReadWords> read = read_options("sacctmgr", kSacctmgrOptions, words);
   if (!read) return pass(std::move(read.error()));
   SacctmgrOptions options;
   for (const GivenOption& given : read->options) {

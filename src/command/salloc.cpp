@@ -33,8 +33,8 @@ using request::Opt;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::string_view kName = "salloc";
-constexpr auto kFinishPatience = seconds(20);
+constexpr std::string_view kSallocName = "salloc";
+constexpr auto kSallocFinishPatience = seconds(20);
 constexpr auto kBellAfter = seconds(10);
 
 /// The shell or command in the allocation, in a process group of its own when there is a terminal.
@@ -135,7 +135,7 @@ class Salloc {
       : prepared_(prepared),
         environment_(environment),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGCONT, SIGUSR1, SIGUSR2}),
-        link_(environment, std::string(kName)) {}
+        link_(environment, std::string(kSallocName)) {}
 
   int run() {
     wire::SubmitJob job;
@@ -146,7 +146,7 @@ class Salloc {
     const auto reply = submit_job(link_, environment_, job, prepared_.parsed.warnings, &signals_);
     if (!reply) return refused(reply.error());
     JobWait wait;
-    wait.program = kName;
+    wait.program = kSallocName;
     wait.job_id = job_ = reply->job_id();
     wait.token = job.token();
     wait.quiet = prepared_.quiet();
@@ -164,13 +164,13 @@ class Salloc {
 
  private:
   int refused(const Error& error) {
-    const int code = print_error(error, kName);
+    const int code = print_error(error, kSallocName);
     return error.code == Code::nodes_busy ? immediate_exit_code(environment_)
                                           : own_exit_code(environment_, code);
   }
 
   void say(const std::string& text) const {
-    if (!prepared_.quiet()) print_info(text, kName);
+    if (!prepared_.quiet()) print_info(text, kSallocName);
   }
 
   void ring(milliseconds waited) const {
@@ -219,14 +219,14 @@ class Salloc {
       if (::chdir(directory->c_str()) != 0) {
         print_message(
             {Severity::error, fmt::format("chdir({}): {}", *directory, std::strerror(errno))},
-            kName);
+            kSallocName);
         finish(1 << 8);
         return own_exit_code(environment_, 1);
       }
     }
     Child child(argv, variables(grant), signals_.outside());
     if (!child.start()) {
-      print_message({Severity::error, fmt::format("fork: {}", std::strerror(errno))}, kName);
+      print_message({Severity::error, fmt::format("fork: {}", std::strerror(errno))}, kSallocName);
       finish(1 << 8);
       return own_exit_code(environment_, 1);
     }
@@ -234,7 +234,7 @@ class Salloc {
     if (child.problem()) {
       print_message(
           {Severity::error, fmt::format("{}: {}", argv.front(), std::strerror(*child.problem()))},
-          kName);
+          kSallocName);
     }
     finish(status);
     if (child.problem()) return own_exit_code(environment_, 1);
@@ -278,14 +278,14 @@ class Salloc {
   void take(const wire::Frame& frame, const Child& child) {
     if (frame.kind == wire::Kind::Notice) {
       if (const auto notice = wire::decode<wire::Notice>(frame.payload)) {
-        print_message(wire::from_line(notice->line()), kName);
+        print_message(wire::from_line(notice->line()), kSallocName);
       }
       return;
     }
     if (frame.kind != wire::Kind::JobEnded || revoked_) return;
     revoked_ = true;
     link_.close();
-    print_info(fmt::format("Job allocation {} has been revoked.", job_), kName);
+    print_info(fmt::format("Job allocation {} has been revoked.", job_), kSallocName);
     const request::Given* kill = prepared_.first().given.find(Opt::kill_command);
     if (kill == nullptr) {
       // A shell without its allocation is of no use; a command may have its own ideas.
@@ -302,7 +302,7 @@ class Salloc {
     wire::FinishJob done;
     done.set_job_id(job_);
     done.set_exit_status(status);
-    const Moment until = std::chrono::steady_clock::now() + kFinishPatience;
+    const Moment until = std::chrono::steady_clock::now() + kSallocFinishPatience;
     link_.send(done);
     bool sent = link_.connected();
     while (std::chrono::steady_clock::now() < until) {
@@ -332,7 +332,7 @@ class Salloc {
 
 int run_salloc(std::span<const std::string> words, const Environment& environment) {
   const auto prepared = prepare(Command::salloc, words, {}, environment, /*inside_job=*/false);
-  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kName));
+  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kSallocName));
   if (answered(*prepared)) return 0;
   return Salloc(*prepared, environment).run();
 }

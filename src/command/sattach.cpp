@@ -19,9 +19,9 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kName = "sattach";
+constexpr std::string_view kSattachName = "sattach";
 
-constexpr std::array kOptions = {
+constexpr std::array kSattachOptions = {
     OptionRow{"input-filter", 0, Takes::value}, OptionRow{"output-filter", 0, Takes::value},
     OptionRow{"error-filter", 0, Takes::value}, OptionRow{"label", 'l', Takes::nothing},
     OptionRow{"layout", 0, Takes::nothing},     OptionRow{"pty", 0, Takes::nothing},
@@ -30,7 +30,7 @@ constexpr std::array kOptions = {
     OptionRow{"help", 'h', Takes::nothing},     OptionRow{"usage", 0, Takes::nothing},
 };
 
-constexpr std::string_view kHelp =
+constexpr std::string_view kSattachHelp =
     R"(Usage: sattach [OPTIONS…] JOB.STEP
 
 Shows the output of a running step from now on, and sends it what is typed. Ctrl-C leaves it running.
@@ -56,35 +56,36 @@ struct Arguments {
   RunOptions run;
 };
 
-std::unexpected<Error> wrong(std::string text) {
+std::unexpected<Error> wrong_sattach(std::string text) {
   return fail(Code::option_syntax, std::move(text), "sattach 12.0 attaches to step 0 of job 12");
 }
 
 Result<std::uint32_t> rank_of(const GivenOption& option) {
   const auto rank = text::parse_number(option.value.value_or(""), UINT32_MAX);
   if (!rank) {
-    return wrong(
+    return wrong_sattach(
         fmt::format("--{}={} is no task number", option.row->name, option.value.value_or("")));
   }
   return static_cast<std::uint32_t>(*rank);
 }
 
 Result<void> read_step(const std::vector<std::string>& operands, Arguments& arguments) {
-  if (operands.size() != 1) return wrong("Requires one argument: the step to attach to");
+  if (operands.size() != 1) return wrong_sattach("Requires one argument: the step to attach to");
   const std::string& name = operands.front();
   const std::size_t dot = name.find('.');
   const auto job = text::parse_number(std::string_view(name).substr(0, dot), UINT32_MAX);
-  if (!job || dot == std::string::npos) return wrong(fmt::format("Invalid step name: {}", name));
+  if (!job || dot == std::string::npos)
+    return wrong_sattach(fmt::format("Invalid step name: {}", name));
   const std::string_view step = std::string_view(name).substr(dot + 1);
   arguments.job = static_cast<std::uint32_t>(*job);
   if (step == "interactive") {
     arguments.step = wire::kInteractiveStep;
   } else if (step == "batch" || step == "extern") {
-    return wrong(fmt::format("{} writes to files; there is nothing to attach to", name));
+    return wrong_sattach(fmt::format("{} writes to files; there is nothing to attach to", name));
   } else if (const auto number = text::parse_number(step, UINT32_MAX)) {
     arguments.step = static_cast<std::uint32_t>(*number);
   } else {
-    return wrong(fmt::format("Invalid step name: {}", name));
+    return wrong_sattach(fmt::format("Invalid step name: {}", name));
   }
   return {};
 }
@@ -129,14 +130,14 @@ int attach(Arguments arguments, const request::Environment& environment) {
   ask.set_job_id(arguments.job);
   ask.set_step_id(arguments.step);
   ask.set_purpose("attach");
-  const auto access = ask_controller<wire::AccessGrant>(environment, kName, ask);
-  if (!access) return print_error(access.error(), kName);
+  const auto access = ask_controller<wire::AccessGrant>(environment, kSattachName, ask);
+  if (!access) return print_error(access.error(), kSattachName);
   if (arguments.layout) {
     print_layout(*access);
     return 0;
   }
   RunOptions& run = arguments.run;
-  run.program = kName;
+  run.program = kSattachName;
   run.job_id = arguments.job;
   run.step_id = arguments.step;
   run.ntasks = access->ntasks();
@@ -167,12 +168,12 @@ int attach(Arguments arguments, const request::Environment& environment) {
 }  // namespace
 
 int run_sattach(std::span<const std::string> words, const request::Environment& environment) {
-  const auto read = read_options(kName, kOptions, words);
-  if (!read) return print_error(read.error(), kName);
+  const auto read = read_options(kSattachName, kSattachOptions, words);
+  if (!read) return print_error(read.error(), kSattachName);
   Arguments arguments;
   for (const GivenOption& option : read->options) {
     if (option.row->name == "help" || option.row->name == "usage") {
-      fmt::print("{}", kHelp);
+      fmt::print("{}", kSattachHelp);
       return 0;
     }
     if (option.row->name == "version") {
@@ -180,10 +181,10 @@ int run_sattach(std::span<const std::string> words, const request::Environment& 
       return 0;
     }
     if (auto taken = read_option(option, arguments); !taken)
-      return print_error(taken.error(), kName);
+      return print_error(taken.error(), kSattachName);
   }
   if (auto taken = read_step(read->operands, arguments); !taken) {
-    return print_error(taken.error(), kName);
+    return print_error(taken.error(), kSattachName);
   }
   return attach(std::move(arguments), environment);
 }

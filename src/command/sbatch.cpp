@@ -26,7 +26,7 @@ using request::Command;
 using request::Environment;
 using request::Opt;
 
-constexpr std::string_view kName = "sbatch";
+constexpr std::string_view kSbatchName = "sbatch";
 
 /// Where a script is: as it is named, else in the directories of PATH.
 std::string find_script(const std::string& name, const Environment& environment) {
@@ -80,7 +80,7 @@ int wait_for_end(ControllerLink& link, std::uint32_t job) {
     while (auto frame = link.next()) {
       if (frame->kind == wire::Kind::Notice) continue;
       const auto ended = net::Client::reply_in<wire::JobEnded>(*frame);
-      if (!ended) return print_error(ended.error(), kName);
+      if (!ended) return print_error(ended.error(), kSbatchName);
       return exit_code_of(*ended);
     }
     const auto retry = link.until_try();
@@ -107,7 +107,7 @@ int print_explained(const wire::SubmitReply& reply, bool as_json, const Environm
   wire::JobExplained why;
   if (!why.ParseFromString(reply.explained())) {
     return print_error(fail(Code::protocol, "the controller did not explain the job").error(),
-                       kName);
+                       kSbatchName);
   }
   if (as_json) {
     JsonText json;
@@ -122,30 +122,30 @@ int print_explained(const wire::SubmitReply& reply, bool as_json, const Environm
 
 int submit(const Prepared& prepared, const Environment& environment) {
   const auto as_json = explain_as_json(prepared);
-  if (!as_json) return print_error(as_json.error(), kName);
+  if (!as_json) return print_error(as_json.error(), kSbatchName);
   wire::SubmitJob job;
   *job.mutable_asked() = asked_of(prepared, false);
   auto variables = job_environment(environment, prepared.first());
-  if (!variables) return print_error(variables.error(), kName);
+  if (!variables) return print_error(variables.error(), kSbatchName);
   put_variables(*job.mutable_asked()->mutable_environment(), variables->variables);
   for (const std::string& name : variables->hidden) job.mutable_asked()->add_hidden(name);
   job.set_token(auth::random_token());
   const bool explain = prepared.has(Opt::explain);
   job.set_test_only(explain || prepared.has(Opt::test_only));
 
-  ControllerLink link(environment, std::string(kName));
+  ControllerLink link(environment, std::string(kSbatchName));
   const auto reply = submit_job(link, environment, job, prepared.parsed.warnings);
   if (!reply) {
     return own_exit_code(
         environment,
-        print_error(job.test_only() ? test_only_error(reply.error()) : reply.error(), kName));
+        print_error(job.test_only() ? test_only_error(reply.error()) : reply.error(), kSbatchName));
   }
   if (explain) return print_explained(*reply, *as_json, environment);
   if (job.test_only()) {
     if (auto starts = check_test_only(*reply); !starts) {
-      return own_exit_code(environment, print_error(starts.error(), kName));
+      return own_exit_code(environment, print_error(starts.error(), kSbatchName));
     }
-    print_info(test_only_text(*reply), kName);
+    print_info(test_only_text(*reply), kSbatchName);
     return 0;
   }
   if (prepared.has(Opt::parsable)) {
@@ -161,10 +161,10 @@ int submit(const Prepared& prepared, const Environment& environment) {
 
 int run_sbatch(std::span<const std::string> words, const Environment& environment) {
   auto script = read_script(words, environment);
-  if (!script) return print_error(script.error(), kName);
+  if (!script) return print_error(script.error(), kSbatchName);
   const auto prepared =
       prepare(Command::sbatch, words, std::move(*script), environment, /*inside_job=*/false);
-  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kName));
+  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kSbatchName));
   if (answered(*prepared)) return 0;
   return submit(*prepared, environment);
 }

@@ -15,9 +15,9 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kName = "sbcast";
+constexpr std::string_view kSbcastName = "sbcast";
 
-constexpr std::array kOptions = {
+constexpr std::array kSbcastOptions = {
     OptionRow{"compress", 'C', Takes::attached},     OptionRow{"exclude", 0, Takes::value},
     OptionRow{"force", 'f', Takes::nothing},         OptionRow{"fanout", 'F', Takes::value},
     OptionRow{"jobid", 'j', Takes::value},           OptionRow{"send-libs", 0, Takes::attached},
@@ -28,7 +28,7 @@ constexpr std::array kOptions = {
     OptionRow{"help", 'h', Takes::nothing},          OptionRow{"usage", 0, Takes::nothing},
 };
 
-constexpr std::string_view kHelp = R"(Usage: sbcast [OPTIONS…] SOURCE DESTINATION
+constexpr std::string_view kSbcastHelp = R"(Usage: sbcast [OPTIONS…] SOURCE DESTINATION
 
 Copies a file to all nodes of the job it is called in.
 
@@ -45,7 +45,7 @@ Options:
   -V, --version          print the version
 )";
 
-std::unexpected<Error> wrong(std::string text) {
+std::unexpected<Error> wrong_sbcast(std::string text) {
   return fail(Code::option_syntax, std::move(text), "`sbcast --help` shows how it is used");
 }
 
@@ -57,7 +57,7 @@ Result<std::uint64_t> size_of(const std::string& text) {
   if (factor > 1) number.remove_suffix(1);
   const auto value = text::parse_number(number, 1U << 30);
   if (!value || *value == 0 || *value * factor > (std::uint64_t{32} << 20)) {
-    return wrong(fmt::format("--size={} is no size from 1 to 32m", text));
+    return wrong_sbcast(fmt::format("--size={} is no size from 1 to 32m", text));
   }
   return *value * factor;
 }
@@ -65,11 +65,11 @@ Result<std::uint64_t> size_of(const std::string& text) {
 Result<void> read_job(const std::string& name, FileCopy& copy) {
   const std::size_t dot = name.find('.');
   const auto job = text::parse_number(std::string_view(name).substr(0, dot), UINT32_MAX);
-  if (!job) return wrong(fmt::format("Invalid job id: {}", name));
+  if (!job) return wrong_sbcast(fmt::format("Invalid job id: {}", name));
   copy.job_id = static_cast<std::uint32_t>(*job);
   if (dot == std::string::npos) return {};
   const auto step = text::parse_number(std::string_view(name).substr(dot + 1), UINT32_MAX);
-  if (!step) return wrong(fmt::format("Invalid step: {}", name));
+  if (!step) return wrong_sbcast(fmt::format("Invalid step: {}", name));
   copy.step_id = static_cast<std::uint32_t>(*step);
   return {};
 }
@@ -86,9 +86,9 @@ Result<void> read_option(const GivenOption& option, FileCopy& copy) {
     copy.block = *size;
   }
   if (name == "timeout") {
-    const auto seconds = text::parse_number(value, 1U << 20);
-    if (!seconds) return wrong(fmt::format("--timeout={} is no number of seconds", value));
-    if (*seconds > 0) copy.patience = std::chrono::seconds(*seconds);
+    const auto limit = text::parse_number(value, 1U << 20);
+    if (!limit) return wrong_sbcast(fmt::format("--timeout={} is no number of seconds", value));
+    if (*limit > 0) copy.patience = std::chrono::seconds(*limit);
   }
   if (name == "compress" && value != "none") {
     print_hint("sbcast does not compress: the pieces are sent as they are");
@@ -107,15 +107,15 @@ Result<void> read_option(const GivenOption& option, FileCopy& copy) {
 }  // namespace
 
 int run_sbcast(std::span<const std::string> words, const request::Environment& environment) {
-  const auto read = read_options(kName, kOptions, words);
-  if (!read) return print_error(read.error(), kName);
+  const auto read = read_options(kSbcastName, kSbcastOptions, words);
+  if (!read) return print_error(read.error(), kSbcastName);
   FileCopy copy;
   copy.force = environment.contains("SBCAST_FORCE");
   copy.preserve = environment.contains("SBCAST_PRESERVE");
   bool verbose = false;
   for (const GivenOption& option : read->options) {
     if (option.row->name == "help" || option.row->name == "usage") {
-      fmt::print("{}", kHelp);
+      fmt::print("{}", kSbcastHelp);
       return 0;
     }
     if (option.row->name == "version") {
@@ -123,7 +123,8 @@ int run_sbcast(std::span<const std::string> words, const request::Environment& e
       return 0;
     }
     verbose = verbose || option.row->name == "verbose";
-    if (auto taken = read_option(option, copy); !taken) return print_error(taken.error(), kName);
+    if (auto taken = read_option(option, copy); !taken)
+      return print_error(taken.error(), kSbcastName);
   }
   if (read->operands.size() != 2) {
     return print_error(
@@ -131,7 +132,7 @@ int run_sbcast(std::span<const std::string> words, const request::Environment& e
              fmt::format("Need two file names, have {} names", read->operands.size()),
              "sbcast SOURCE DESTINATION")
             .error(),
-        kName);
+        kSbcastName);
   }
   copy.source = read->operands[0];
   copy.destination = read->operands[1];
@@ -147,15 +148,15 @@ int run_sbcast(std::span<const std::string> words, const request::Environment& e
       return print_error(fail(Code::bad_value, "Command only valid from within Slurm job",
                               "name a job with --jobid")
                              .error(),
-                         kName);
+                         kSbcastName);
     }
     copy.job_id = *job;
   }
   if (verbose)
     print_info(fmt::format("{} to {} of job {}", copy.source, copy.destination, copy.job_id),
-               kName);
-  if (auto sent = send_file(copy, environment, kName); !sent)
-    return print_error(sent.error(), kName);
+               kSbcastName);
+  if (auto sent = send_file(copy, environment, kSbcastName); !sent)
+    return print_error(sent.error(), kSbcastName);
   return 0;
 }
 

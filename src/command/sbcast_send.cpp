@@ -23,12 +23,12 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostDialling = 64;
-constexpr std::size_t kMostBacklog = std::size_t{1} << 20;
+constexpr std::size_t kMostCopiesDialling = 64;
+constexpr std::size_t kMostCopyBacklog = std::size_t{1} << 20;
 /// AccessSpec of a whole job has no step.
 constexpr std::uint32_t kNoStep = 0xfffffffe;
 
-std::unexpected<Error> cannot_read(const std::string& path, int problem) {
+std::unexpected<Error> cannot_open(const std::string& path, int problem) {
   return fail(Code::io, fmt::format("Can't open `{}`: {}", path, std::strerror(problem)));
 }
 
@@ -80,7 +80,7 @@ class Sending {
       if (target.link.dialled() && !target.link.closed()) ++open;
     }
     for (Target& target : targets_) {
-      if (open >= kMostDialling) return;
+      if (open >= kMostCopiesDialling) return;
       if (target.link.dialled()) continue;
       if (auto begun = target.link.dial(); !begun) {
         give_up(target, std::string(begun.error().what()));
@@ -94,7 +94,7 @@ class Sending {
   void feed(Target& target) {
     if (target.ended || !target.link.open()) return;
     std::string buffer(copy_.block, '\0');
-    while (!target.ended && target.link.backlog() < kMostBacklog) {
+    while (!target.ended && target.link.backlog() < kMostCopyBacklog) {
       const ssize_t n =
           ::pread(file_.get(), buffer.data(), buffer.size(), static_cast<off_t>(target.sent));
       if (n < 0) return give_up(target, std::strerror(errno));
@@ -140,11 +140,11 @@ class Sending {
 Result<void> send_file(const FileCopy& copy, const request::Environment& environment,
                        std::string_view program) {
   Fd file(::open(copy.source.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return cannot_read(copy.source, errno);
+  if (!file) return cannot_open(copy.source, errno);
   struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) return cannot_read(copy.source, errno);
+  if (::fstat(file.get(), &status) != 0) return cannot_open(copy.source, errno);
   if (!S_ISREG(status.st_mode))
-    return cannot_read(copy.source, S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
+    return cannot_open(copy.source, S_ISDIR(status.st_mode) ? EISDIR : EINVAL);
 
   wire::GetAccess ask;
   ask.set_job_id(copy.job_id);

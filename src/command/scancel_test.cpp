@@ -7,12 +7,14 @@
 namespace berth::command {
 namespace {
 
-Result<CancelWords> parse(std::vector<std::string> words, request::Environment environment = {}) {
+Result<CancelWords> cancel_words(std::vector<std::string> words,
+                                 request::Environment environment = {}) {
   return parse_scancel(words, environment);
 }
 
 TEST(Scancel, JobsAndFilters) {
-  const auto words = parse({"12_[2-3],13", "-t", "pd,RUNNING", "14.0", "-u", "bob", "-s", "USR1"});
+  const auto words =
+      cancel_words({"12_[2-3],13", "-t", "pd,RUNNING", "14.0", "-u", "bob", "-s", "USR1"});
   ASSERT_TRUE(words);
   EXPECT_EQ(words->ask.jobs_size(), 3);
   EXPECT_EQ(words->ask.jobs(0).array_set(), "2-3");
@@ -23,12 +25,12 @@ TEST(Scancel, JobsAndFilters) {
 }
 
 TEST(Scancel, NothingNamed) {
-  const auto words = parse({});
+  const auto words = cancel_words({});
   ASSERT_FALSE(words);
   EXPECT_EQ(words.error().what(), "No job identification provided");
   EXPECT_EQ(words.error().exit_code, 1);
-  EXPECT_TRUE(parse({"--me"}));
-  EXPECT_FALSE(parse({"-f"}));
+  EXPECT_TRUE(cancel_words({"--me"}));
+  EXPECT_FALSE(cancel_words({"-f"}));
 }
 
 TEST(Scancel, RefusesWhatItDoesNotDo) {
@@ -38,12 +40,13 @@ TEST(Scancel, RefusesWhatItDoesNotDo) {
                                              {"-s", "NOPE", "1"},
                                              {"-c", "1"},
                                              {"-M", "other", "1"}}) {
-    EXPECT_FALSE(parse(bad)) << bad[0];
+    EXPECT_FALSE(cancel_words(bad)) << bad[0];
   }
 }
 
 TEST(Scancel, CommandLineBeatsVariable) {
-  const auto words = parse({"-n", "mine"}, {{"SCANCEL_NAME", "theirs"}, {"SCANCEL_BATCH", ""}});
+  const auto words =
+      cancel_words({"-n", "mine"}, {{"SCANCEL_NAME", "theirs"}, {"SCANCEL_BATCH", ""}});
   ASSERT_TRUE(words);
   ASSERT_EQ(words->ask.names_size(), 1);
   EXPECT_EQ(words->ask.names(0), "mine");

@@ -15,7 +15,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::array kOptions = {
+constexpr std::array kScancelOptions = {
     OptionRow{"account", 'A', Takes::value},
     OptionRow{"admin-comment", 0, Takes::value},
     OptionRow{"batch", 'b'},
@@ -48,7 +48,7 @@ struct EnvironmentRow {
   std::string_view variable;
   std::string_view option;
 };
-constexpr std::array kVariables = {
+constexpr std::array kScancelVariables = {
     EnvironmentRow{"SCANCEL_ACCOUNT", "account"},
     EnvironmentRow{"SCANCEL_BATCH", "batch"},
     EnvironmentRow{"SCANCEL_CRON", "cron"},
@@ -178,9 +178,9 @@ std::optional<int> parse_signal(std::string_view text) {
 Result<CancelWords> parse_scancel(std::span<const std::string> words,
                                   const request::Environment& environment) {
   CancelWords out;
-  Result<ReadWords> read = read_options("scancel", kOptions, words);
+  Result<ReadWords> read = read_options("scancel", kScancelOptions, words);
   if (!read) return pass(std::move(read.error()));
-  for (const EnvironmentRow& row : kVariables) {
+  for (const EnvironmentRow& row : kScancelVariables) {
     const auto found = environment.find(std::string(row.variable));
     if (found == environment.end()) continue;
     // A variable is a default: the same option on the command line comes instead.

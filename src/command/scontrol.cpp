@@ -65,7 +65,7 @@ int do_quiet(Session& session, Words) {
 }
 
 /// A sub-command: the name, how many letters of it are enough, how many words it takes.
-struct Row {
+struct ScontrolRow {
   std::string_view name;
   std::size_t letters;
   std::size_t least;
@@ -74,48 +74,48 @@ struct Row {
 };
 constexpr std::size_t kAny = SIZE_MAX;
 
-constexpr std::array kRows = {
-    Row{"show", 2, 1, kAny, show},
-    Row{"update", 1, 1, kAny, update},
-    Row{"create", 2, 1, kAny, create},
-    Row{"delete", 3, 1, kAny, remove},
-    Row{"hold", 2, 1, kAny, act_as<kHold>},
-    Row{"holdu", 5, 1, kAny, act_as<kUserHold>},
-    Row{"uhold", 2, 1, kAny, act_as<kUserHold>},
-    Row{"release", 3, 1, kAny, act_as<kRelease>},
-    Row{"requeue", 3, 1, kAny, act_as<kRequeue>},
-    Row{"requeuehold", 8, 1, kAny, act_as<kRequeueHold>},
-    Row{"suspend", 2, 1, kAny, act_as<kSuspend>},
-    Row{"resume", 3, 1, kAny, act_as<kResume>},
-    Row{"top", 3, 1, 1, act_as<kTop>},
-    Row{"notify", 1, 2, kAny, notify},
-    Row{"wait_job", 2, 1, 1, wait_job},
-    Row{"write", 2, 1, 3, write},
-    Row{"explain", 3, 1, 2, explain},
-    Row{"ping", 3, 0, 0, ping},
-    Row{"reconfigure", 3, 0, 0, reconfigure},
-    Row{"shutdown", 8, 0, 1, shutdown},
-    Row{"setdebug", 8, 1, 1, set_debug},
-    Row{"errnumstr", 2, 1, 1, error_text},
-    Row{"completing", 2, 0, 0, completing},
-    Row{"listjobs", 5, 0, 1, list_jobs},
-    Row{"liststeps", 5, 0, 1, list_steps},
-    Row{"power", 3, 2, kAny, power},
-    Row{"version", 4, 0, 0, version},
-    Row{"help", 2, 0, 0, help},
-    Row{"all", 3, 0, 0, do_all},
-    Row{"hide", 2, 0, 0, do_hide},
-    Row{"details", 1, 0, 0, do_detail},
-    Row{"oneliner", 1, 0, 0, do_one_line},
-    Row{"quiet", 4, 0, 0, do_quiet},
+constexpr std::array kScontrolRows = {
+    ScontrolRow{"show", 2, 1, kAny, show},
+    ScontrolRow{"update", 1, 1, kAny, update},
+    ScontrolRow{"create", 2, 1, kAny, create},
+    ScontrolRow{"delete", 3, 1, kAny, remove},
+    ScontrolRow{"hold", 2, 1, kAny, act_as<kHold>},
+    ScontrolRow{"holdu", 5, 1, kAny, act_as<kUserHold>},
+    ScontrolRow{"uhold", 2, 1, kAny, act_as<kUserHold>},
+    ScontrolRow{"release", 3, 1, kAny, act_as<kRelease>},
+    ScontrolRow{"requeue", 3, 1, kAny, act_as<kRequeue>},
+    ScontrolRow{"requeuehold", 8, 1, kAny, act_as<kRequeueHold>},
+    ScontrolRow{"suspend", 2, 1, kAny, act_as<kSuspend>},
+    ScontrolRow{"resume", 3, 1, kAny, act_as<kResume>},
+    ScontrolRow{"top", 3, 1, 1, act_as<kTop>},
+    ScontrolRow{"notify", 1, 2, kAny, notify},
+    ScontrolRow{"wait_job", 2, 1, 1, wait_job},
+    ScontrolRow{"write", 2, 1, 3, write},
+    ScontrolRow{"explain", 3, 1, 2, explain},
+    ScontrolRow{"ping", 3, 0, 0, ping},
+    ScontrolRow{"reconfigure", 3, 0, 0, reconfigure},
+    ScontrolRow{"shutdown", 8, 0, 1, shutdown},
+    ScontrolRow{"setdebug", 8, 1, 1, set_debug},
+    ScontrolRow{"errnumstr", 2, 1, 1, error_text},
+    ScontrolRow{"completing", 2, 0, 0, completing},
+    ScontrolRow{"listjobs", 5, 0, 1, list_jobs},
+    ScontrolRow{"liststeps", 5, 0, 1, list_steps},
+    ScontrolRow{"power", 3, 2, kAny, power},
+    ScontrolRow{"version", 4, 0, 0, version},
+    ScontrolRow{"help", 2, 0, 0, help},
+    ScontrolRow{"all", 3, 0, 0, do_all},
+    ScontrolRow{"hide", 2, 0, 0, do_hide},
+    ScontrolRow{"details", 1, 0, 0, do_detail},
+    ScontrolRow{"oneliner", 1, 0, 0, do_one_line},
+    ScontrolRow{"quiet", 4, 0, 0, do_quiet},
 };
 
-const Row* find_row(std::string_view word) {
+const ScontrolRow* find_row(std::string_view word) {
   const std::string lower = text::to_lower(word);
-  for (const Row& row : kRows) {
+  for (const ScontrolRow& row : kScontrolRows) {
     if (row.name == lower) return &row;
   }
-  for (const Row& row : kRows) {
+  for (const ScontrolRow& row : kScontrolRows) {
     if (lower.size() >= row.letters && row.name.starts_with(lower)) return &row;
   }
   return nullptr;
@@ -123,14 +123,14 @@ const Row* find_row(std::string_view word) {
 
 int run_words(Session& session, Words words) {
   const std::string& word = words.front();
-  const Row* row = find_row(word);
+  const ScontrolRow* row = find_row(word);
   if (row == nullptr) {
     const std::string lower = text::to_lower(word);
     if (const std::string_view instead = instead_of("command", lower); !instead.empty()) {
       return session.refuse(fmt::format("{} is not supported by berth", lower), instead);
     }
     std::vector<std::string_view> names;
-    for (const Row& known : kRows) names.push_back(known.name);
+    for (const ScontrolRow& known : kScontrolRows) names.push_back(known.name);
     const std::string nearest = text::nearest(lower, names);
     return session.refuse(fmt::format("invalid keyword: {}", word),
                           nearest.empty() ? "`scontrol help` lists the commands"
@@ -222,7 +222,7 @@ int become(const Session& session, const std::string& who) {
   return 0;
 }
 
-constexpr std::array kOptions = {
+constexpr std::array kScontrolOptions = {
     OptionRow{"all", 'a'},
     OptionRow{"details", 'd'},
     OptionRow{"future", 0},
@@ -306,7 +306,7 @@ int run_scontrol(std::span<const std::string> words, const request::Environment&
   session.style.times = time_format(environment);
   session.all = environment.contains("SCONTROL_ALL");
   session.argv.assign(words.begin(), words.end());
-  const Result<ReadWords> read = read_options("scontrol", kOptions, words);
+  const Result<ReadWords> read = read_options("scontrol", kScontrolOptions, words);
   if (!read) return print_error(read.error(), "scontrol");
   for (const GivenOption& given : read->options) {
     if (const auto code = set_flag(session, given)) return *code;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 
+#include "command/messages.h"
 #include "command/scontrol_resize.h"
 #include "command/scontrol_session.h"
 #include "text/words.h"
@@ -28,6 +29,7 @@ constexpr std::array kSelectors = {
     Selector{"step", "stepid", 4},
     Selector{"job", "jobid", 3},
     Selector{"reservation", "reservationname", 3},
+    Selector{"gpu", "gpu", 3},
     Selector{"node", "nodename", 4},
     Selector{"partition", "partitionname", 4},
 };
@@ -109,6 +111,7 @@ int send(Session& session, std::string_view action, std::string_view prefix, Wor
     if (reservation && action == "delete") prefix = "Error deleting the reservation";
     return session.complain(prefix, done.error());
   }
+  if (!session.quiet) print_messages(messages_of(done->lines()), "scontrol");
   if (reservation && action == "create") {
     session.out += fmt::format("Reservation created: {}\n", done->name());
   } else if (reservation && action == "update") {
@@ -151,7 +154,8 @@ Result<wire::Change> parse_change(std::string_view action, std::span<const std::
   if (change.what().empty()) {
     return fail(
         Code::option_syntax, fmt::format("No valid entity in {} command", action),
-        "one of JobId=, StepId=, NodeName=, PartitionName=, ReservationName= says what is meant");
+        "one of JobId=, StepId=, NodeName=, gpu=NODE:INDEX, PartitionName=, ReservationName= says "
+        "what is meant");
   }
   return change;
 }

@@ -118,6 +118,9 @@ void add_files(Record& out, const wire::JobInfo& job) {
   out.line(fmt::format("Command={}", or_null(job.command())));
   out.line(fmt::format("SubmitLine={}", or_null(job.submit_line())));
   out.line(fmt::format("WorkDir={}", or_null(job.work_dir())));
+  if (job.has_gpu_idle_seconds()) {
+    out.line(fmt::format("GpuIdleTimeout={}", seconds_text(job.gpu_idle_seconds())));
+  }
   for (const wire::GpuUse& use : job.gpu_use()) {
     if (use.trouble().empty()) continue;
     out.line(fmt::format("GPUTrouble={}:{} {}", use.node(), use.index(), use.trouble()));

@@ -145,6 +145,14 @@ std::string partition_text(const wire::PartitionInfo& p, const Style& style) {
                        memory_limit(p.has_max_mem_per_cpu_mb(), p.max_mem_per_cpu_mb(),
                                     p.has_max_mem_per_node_mb(), p.max_mem_per_node_mb(), "Max")));
   out.line(fmt::format("TRES={}", or_null(p.tres())));
+  if (p.has_gpu_idle_seconds() || p.has_max_gpu_idle_seconds()) {
+    const auto words = [](bool given, std::uint32_t seconds) {
+      return given ? seconds_text(seconds) : std::string("UNLIMITED");
+    };
+    out.line(fmt::format("GpuIdleTimeout={} MaxGpuIdleTimeout={}",
+                         words(p.has_gpu_idle_seconds(), p.gpu_idle_seconds()),
+                         words(p.has_max_gpu_idle_seconds(), p.max_gpu_idle_seconds())));
+  }
   return std::move(out).done();
 }
 

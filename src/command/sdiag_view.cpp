@@ -13,7 +13,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSdiagOptions[] = {
     {"all", 'a'},
     {"cluster", 'M', Takes::value},
     {"clusters", 0, Takes::value},
@@ -157,7 +157,7 @@ void append_requests(JsonText& json, std::string_view key, const Figures& figure
 }  // namespace
 
 Result<SdiagOptions> parse_sdiag(std::span<const std::string> words) {
-  Result<ReadWords> read = read_options("sdiag", kOptions, words);
+  Result<ReadWords> read = read_options("sdiag", kSdiagOptions, words);
   if (!read) return pass(std::move(read.error()));
   SdiagOptions options;
   for (const GivenOption& given : read->options) {

@@ -1,5 +1,6 @@
 #include "command/show_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <ctime>
@@ -139,6 +140,12 @@ void append_memory(std::string& out, std::uint64_t mb, bool convert) {
   }
 }
 
+void append_exit(std::string& out, std::int32_t status) {
+  append_number(out, (status >> 8) & 0xff);
+  out += ':';
+  append_number(out, status & 0x7f);
+}
+
 void append_or(std::string& out, std::string_view text, std::string_view missing) {
   out += text.empty() ? missing : text;
 }
@@ -150,6 +157,10 @@ std::vector<std::string> list_of(std::string_view text) {
     if (!trimmed.empty()) out.emplace_back(trimmed);
   }
   return out;
+}
+
+bool holds(const std::vector<std::string>& list, std::string_view word) {
+  return std::ranges::find(list, word) != list.end();
 }
 
 }  // namespace berth::command

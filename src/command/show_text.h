@@ -45,10 +45,15 @@ void append_clock(std::string& out, std::int64_t seconds);
 /// "0", "1500M", "4G"; without conversion "4096M".
 void append_memory(std::string& out, std::uint64_t mb, bool convert);
 
+/// Exit code and signal of a status in wait(2) form: "1:0".
+void append_exit(std::string& out, std::int32_t status);
+
 /// `text`, or `missing` when it is empty.
 void append_or(std::string& out, std::string_view text, std::string_view missing);
 
 /// Comma-separated words, empty ones dropped.
 std::vector<std::string> list_of(std::string_view text);
+/// Whether one of them is the word.
+bool holds(const std::vector<std::string>& list, std::string_view word);
 
 }  // namespace berth::command

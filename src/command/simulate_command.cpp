@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMostTrace = std::size_t{4} << 30;
 constexpr std::size_t kMostNodesFile = std::size_t{64} << 20;
-constexpr std::string_view kName = "berth simulate";
+constexpr std::string_view kSimulateName = "berth simulate";
 
 Result<std::unique_ptr<conf::FileSource>> source_of(const SimulatedCluster& cluster) {
   if (!cluster.conf.empty()) {
@@ -147,26 +147,26 @@ Result<void> put(const std::string& path, const std::string& text) {
 
 int run_simulate(std::span<const std::string> words, const request::Environment& /*environment*/) {
   const auto options = read_simulate_options(words);
-  if (!options) return print_error(options.error(), kName);
+  if (!options) return print_error(options.error(), kSimulateName);
   if (options->help) {
     fmt::print("{}", simulate_usage());
     return 0;
   }
   const auto report = report_of(*options);
-  if (!report) return print_error(report.error(), kName);
+  if (!report) return print_error(report.error(), kSimulateName);
   if (options->json != "-") {
     if (auto done = put("-", simulate::render_text(*report)); !done) {
-      return print_error(done.error(), kName);
+      return print_error(done.error(), kSimulateName);
     }
   }
   if (!options->json.empty()) {
     if (auto done = put(options->json, simulate::render_json(*report)); !done) {
-      return print_error(done.error(), kName);
+      return print_error(done.error(), kSimulateName);
     }
   }
   if (!options->html.empty()) {
     if (auto done = put(options->html, simulate::render_html(*report)); !done) {
-      return print_error(done.error(), kName);
+      return print_error(done.error(), kSimulateName);
     }
   }
   return 0;

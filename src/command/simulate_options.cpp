@@ -9,7 +9,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kSimulateUsage =
     R"(usage: berth simulate --conf DIR --trace FILE [options]
 
 Runs the jobs of a trace on a cluster in virtual time, with the scheduler of the controller, and
@@ -40,7 +40,7 @@ The answer
   -h, --help            this text
 )";
 
-constexpr auto kTable = std::to_array<OptionRow>({
+constexpr auto kSimulateTable = std::to_array<OptionRow>({
     {"conf", 0, Takes::value},
     {"emulate", 0, Takes::value},
     {"nodes", 0, Takes::value},
@@ -59,11 +59,11 @@ constexpr auto kTable = std::to_array<OptionRow>({
     {"help", 'h', Takes::nothing},
 });
 
-std::unexpected<Error> wrong(std::string text) {
+std::unexpected<Error> wrong_simulate(std::string text) {
   return fail(Code::option_syntax, std::move(text), "berth simulate --help shows the options");
 }
 
-class Reader {
+class SimulateReader {
  public:
   Result<void> take(std::string_view name, const std::string& value) {
     if (name == "help") out.help = true;
@@ -82,7 +82,8 @@ class Reader {
     }
     if (name == "format") {
       out.format = simulate::format_of(value);
-      if (!out.format) return wrong(fmt::format("--format {}: swf, sacct or openb", value));
+      if (!out.format)
+        return wrong_simulate(fmt::format("--format {}: swf, sacct or openb", value));
     }
     if (name == "synthetic") {
       auto what = simulate::read_synthetic(value);
@@ -92,13 +93,13 @@ class Reader {
     if (name == "limit-factor") {
       const auto factor = simulate::real_of(value);
       if (!factor || *factor < 1 || *factor > 1000) {
-        return wrong(fmt::format("--limit-factor {}: a number from 1 to 1000", value));
+        return wrong_simulate(fmt::format("--limit-factor {}: a number from 1 to 1000", value));
       }
       out.limit_factor = *factor;
     }
     if (name == "seed" || name == "jobs") {
       const auto number = text::parse_number(value);
-      if (!number) return wrong(fmt::format("--{} {}: a number", name, value));
+      if (!number) return wrong_simulate(fmt::format("--{} {}: a number", name, value));
       (name == "seed" ? out.seed : out.most_jobs) = *number;
     }
     return {};
@@ -117,9 +118,10 @@ Result<void> check(const SimulateOptions& options) {
   const SimulatedCluster& cluster = options.cluster;
   const int named = (cluster.conf.empty() ? 0 : 1) + (cluster.emulate.empty() ? 0 : 1) +
                     (cluster.nodes.empty() ? 0 : 1);
-  if (named != 1) return wrong("the cluster is one of --conf DIR, --emulate SPEC and --nodes FILE");
+  if (named != 1)
+    return wrong_simulate("the cluster is one of --conf DIR, --emulate SPEC and --nodes FILE");
   if (options.trace.empty() == !options.synthetic) {
-    return wrong("the jobs are one of --trace FILE and --synthetic WHAT");
+    return wrong_simulate("the jobs are one of --trace FILE and --synthetic WHAT");
   }
   return {};
 }
@@ -127,13 +129,14 @@ Result<void> check(const SimulateOptions& options) {
 }  // namespace
 
 Result<SimulateOptions> read_simulate_options(std::span<const std::string> words) {
-  auto read = read_options("berth simulate", kTable, words);
+  auto read = read_options("berth simulate", kSimulateTable, words);
   if (!read) return pass(std::move(read.error()));
-  if (!read->operands.empty()) return wrong(fmt::format("what is {}?", read->operands.front()));
-  Reader reader;
+  if (!read->operands.empty())
+    return wrong_simulate(fmt::format("what is {}?", read->operands.front()));
+  SimulateReader reader;
   for (const GivenOption& option : read->options) {
     if (option.value && option.value->empty()) {
-      return wrong(fmt::format("--{} needs a value", option.row->name));
+      return wrong_simulate(fmt::format("--{} needs a value", option.row->name));
     }
     if (auto fine = reader.take(option.row->name, option.value.value_or("")); !fine) {
       return pass(std::move(fine.error()));
@@ -145,7 +148,7 @@ Result<SimulateOptions> read_simulate_options(std::span<const std::string> words
 }
 
 std::string_view simulate_usage() {
-  return kUsage;
+  return kSimulateUsage;
 }
 
 }  // namespace berth::command

@@ -15,7 +15,7 @@
 namespace berth::command {
 namespace {
 
-int print_load_error(Error error) {
+int print_nodes_error(Error error) {
   const bool lost = error.code == Code::no_connection || error.code == Code::timed_out;
   if (lost && !error.messages.empty()) {
     error.messages.front() = {Severity::bare,
@@ -28,7 +28,7 @@ int show_reservations(const SinfoOptions& options, std::span<const std::string> 
                       const request::Environment& environment) {
   const auto reply =
       ask_controller<wire::ReservationsReply>(environment, "sinfo", wire::ListReservations{});
-  if (!reply) return print_load_error(reply.error());
+  if (!reply) return print_nodes_error(reply.error());
   if (options.json) {
     return print_text(
         scontrol::reservations_json(*reply, "", json_meta("sinfo", words, environment, "")));
@@ -43,7 +43,7 @@ int show_once(const SinfoOptions& options, std::span<const std::string> words,
   ask.set_with_partitions(true);
   const Result<wire::NodesReply> reply =
       ask_controller<wire::NodesReply>(environment, "sinfo", ask);
-  if (!reply) return print_load_error(reply.error());
+  if (!reply) return print_nodes_error(reply.error());
   if (Result<void> named = check_clusters(options.clusters, reply->cluster_name()); !named) {
     return print_error(named.error(), "sinfo");
   }
@@ -57,7 +57,12 @@ int show_once(const SinfoOptions& options, std::span<const std::string> words,
   }
   const Result<std::string> text = sinfo_text(options, *reply, shown);
   if (!text) return print_error(text.error(), "sinfo");
-  return print_text(*text);
+  const int printed = print_text(*text);
+  // Beside the lines of nodes, so that programs which read these are not disturbed.
+  if (options.reasons) {
+    for (const std::string& line : gpu_reasons(options, *reply)) print_hint(line);
+  }
+  return printed;
 }
 
 }  // namespace

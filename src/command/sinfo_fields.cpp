@@ -166,12 +166,12 @@ constexpr auto kByCount = [](const Group& g) -> std::int64_t {
   return static_cast<std::int64_t>(g.nodes.size());
 };
 
-struct Row {
+struct SinfoRow {
   Field<NodeGroup> field;
   Grouping grouping = Grouping::same;
 };
 
-const Row kRows[] = {
+const SinfoRow kSinfoRows[] = {
     {{'a', "Available", "AVAIL", SHOW(append_available(out, g))}},
     {{'A', "NodeAI", "NODES(A/I)",
       SHOW(const NodeCounts c = count_nodes(g); append_unsigned(out, c.allocated); out += '/';
@@ -273,7 +273,7 @@ const Row kRows[] = {
 const std::vector<Field<NodeGroup>>& fields() {
   static const std::vector<Field<NodeGroup>> made = [] {
     std::vector<Field<NodeGroup>> out;
-    for (const Row& row : kRows) out.push_back(row.field);
+    for (const SinfoRow& row : kSinfoRows) out.push_back(row.field);
     return out;
   }();
   return made;
@@ -286,7 +286,7 @@ std::span<const Field<NodeGroup>> node_fields() {
 }
 
 Grouping grouping_of(std::size_t field) {
-  return kRows[field].grouping;
+  return kSinfoRows[field].grouping;
 }
 
 NodeCounts count_nodes(const NodeGroup& group) {

@@ -54,7 +54,7 @@ void append_cpus(JsonText& json, const Group& group) {
   json.end_object();
 }
 
-void append_memory(JsonText& json, const Group& group) {
+void append_memory_json(JsonText& json, const Group& group) {
   const Range memory = range_of(group, [](const Node& n) { return n.memory_mb(); });
   const Range free = range_of(group, [](const Node& n) { return n.memory_free_mb(); });
   std::uint64_t taken = 0;
@@ -99,7 +99,7 @@ void append_group(JsonText& json, const Group& group) {
   append_range(json, "threads",
                range_of(group, [](const Node& n) { return n.threads_per_core(); }));
   append_range(json, "disk", range_of(group, [](const Node& n) { return n.tmp_disk_mb(); }));
-  append_memory(json, group);
+  append_memory_json(json, group);
   append_range(json, "weight", range_of(group, [](const Node& n) { return n.weight(); }));
   json.begin_object("features");
   json.text("total", first.features());

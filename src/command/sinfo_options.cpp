@@ -10,7 +10,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSinfoOptions[] = {
     {"all", 'a'},
     {"cluster", 0, Takes::value},
     {"clusters", 'M', Takes::value},
@@ -75,11 +75,11 @@ Result<void> set(SinfoOptions& to, const GivenOption& given) {
     to.format.reset();
   }
   if (name == "iterate") {
-    const auto seconds = text::parse_number(value, 86400);
-    if (!seconds || *seconds == 0) {
+    const auto pause = text::parse_number(value, 86400);
+    if (!pause || *pause == 0) {
       return fail(Code::bad_value, fmt::format("--iterate={}", value));
     }
-    to.iterate_seconds = static_cast<std::uint32_t>(*seconds);
+    to.iterate_seconds = static_cast<std::uint32_t>(*pause);
   }
   if (name == "nodes") {
     Result<std::vector<std::string>> nodes = text::expand_hostlist(value);
@@ -100,7 +100,7 @@ Result<void> set(SinfoOptions& to, const GivenOption& given) {
 
 Result<SinfoOptions> parse_sinfo(std::span<const std::string> words,
                                  const request::Environment& environment) {
-  Result<ReadWords> read = read_options("sinfo", kOptions, words);
+  Result<ReadWords> read = read_options("sinfo", kSinfoOptions, words);
   if (!read) return pass(std::move(read.error()));
   SinfoOptions options;
   const auto variable = [&](const char* name) -> const std::string* {

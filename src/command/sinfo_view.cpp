@@ -11,10 +11,10 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kFormat = "%#P %.5a %.10l %.6D %.6t %N";
+constexpr std::string_view kSinfoFormat = "%#P %.5a %.10l %.6D %.6t %N";
 constexpr std::string_view kSummary = "%#P %.5a %.10l %.16F %N";
-constexpr std::string_view kLong = "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N";
-constexpr std::string_view kByNode = "%#N %.6D %.#P %6t";
+constexpr std::string_view kSinfoLong = "%#P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N";
+constexpr std::string_view kByNodeFormat = "%#N %.6D %.#P %6t";
 constexpr std::string_view kByNodeLong = "%#N %.6D %.#P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E";
 constexpr std::string_view kReasons = "%20E %9u %19H %N";
 constexpr std::string_view kReasonsLong = "%20E %12U %19H %6t %N";
@@ -23,18 +23,14 @@ constexpr std::size_t kLeastWidth = 9;  // of a "#" column
 std::string_view default_format(const SinfoOptions& options) {
   if (options.summary) return kSummary;
   if (options.reasons) return options.long_format ? kReasonsLong : kReasons;
-  if (options.by_node) return options.long_format ? kByNodeLong : kByNode;
-  return options.long_format ? kLong : kFormat;
+  if (options.by_node) return options.long_format ? kByNodeLong : kByNodeFormat;
+  return options.long_format ? kSinfoLong : kSinfoFormat;
 }
 
 std::string_view default_sort(const SinfoOptions& options) {
   if (options.by_node) return "N";
   if (options.reasons) return "-t";
   return "#P,-t";
-}
-
-bool holds(const std::vector<std::string>& list, std::string_view value) {
-  return std::ranges::find(list, value) != list.end();
 }
 
 bool wanted(const SinfoOptions& options, const wire::NodeInfo& node) {
@@ -114,6 +110,24 @@ std::vector<NodeGroup> group_nodes(const SinfoOptions& options, const wire::Node
     if (known.emplace(text, groups.size()).second) groups.push_back(std::move(empty));
   }
   return groups;
+}
+
+std::vector<std::string> gpu_reasons(const SinfoOptions& options, const wire::NodesReply& reply) {
+  std::vector<std::string> out;
+  SinfoOptions all = options;
+  all.reasons = false;  // the nodes themselves need none
+  for (const wire::NodeInfo& node : reply.nodes()) {
+    const auto& parts = node.partitions();
+    const bool shown =
+        options.partitions.empty() || std::ranges::any_of(parts, [&](const std::string& name) {
+          return holds(options.partitions, name);
+        });
+    if (!shown || !wanted(all, node)) continue;
+    for (const std::string& words : node.gpus_out()) {
+      out.push_back(fmt::format("{}: {}", node.name(), words));
+    }
+  }
+  return out;
 }
 
 Result<std::string> sinfo_text(const SinfoOptions& options, const wire::NodesReply& reply,

@@ -187,6 +187,22 @@ TEST(Sinfo, AnswersTheCommandLinesOfClients) {
             "ml           up   infinite      0    n/a \n");
 }
 
+TEST(Sinfo, TellsOfGpusThatAreOutBesideTheNodes) {
+  wire::NodesReply reply = sample_nodes(false);
+  reply.mutable_nodes(2)->add_gpus_out("GPU 1: hot [root@now]");
+  reply.mutable_nodes(2)->add_gpus_out("GPU 3: Xid 79");
+  reply.mutable_nodes(7)->add_gpus_out("GPU 0: Xid 79");
+  const auto lines = [&](std::vector<std::string> words) {
+    const Result<SinfoOptions> options = parse_sinfo(words, {});
+    return gpu_reasons(options.value(), reply);
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines({"-R"}),
+            (Lines{"gpu1: GPU 1: hot [root@now]", "gpu1: GPU 3: Xid 79", "gpu6: GPU 0: Xid 79"}));
+  EXPECT_EQ(lines({"-R", "-n", "gpu6"}), Lines{"gpu6: GPU 0: Xid 79"});
+  EXPECT_EQ(lines({"-R", "-p", "closed"}), Lines{});
+}
+
 TEST(Sinfo, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(sinfo({"-o", "%q"}), "refused: Invalid node format specification: q");
   EXPECT_EQ(sinfo({"-t", "sleepy"}), "refused: Bad state string: \"sleepy\"");

@@ -12,7 +12,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSprioOptions[] = {
     {"clusters", 'M', Takes::value},
     {"cluster", 0, Takes::value},
     {"federation", 0},
@@ -35,14 +35,14 @@ constexpr OptionRow kOptions[] = {
 };
 
 /// A job in a partition, or (job unset) the line of the weights.
-struct Row {
+struct SprioRow {
   const wire::PrioritiesReply* reply = nullptr;
   const wire::JobPriority* job = nullptr;
 };
 
 using Part = double (wire::PriorityParts::*)() const;
 
-void put_factor(const Row& row, Part part, bool weighted, std::string& out) {
+void put_factor(const SprioRow& row, Part part, bool weighted, std::string& out) {
   const double weight = (row.reply->weights().*part)();
   if (row.job == nullptr) {
     out += fmt::format("{:.0f}", weight);
@@ -54,17 +54,17 @@ void put_factor(const Row& row, Part part, bool weighted, std::string& out) {
 }
 
 template <Part part, bool weighted>
-void show_factor(const Row& row, const Shown&, std::string& out) {
+void show_factor(const SprioRow& row, const Shown&, std::string& out) {
   put_factor(row, part, weighted, out);
 }
 
 template <Part part>
-std::int64_t number_of(const Row& row) {
+std::int64_t number_of(const SprioRow& row) {
   // Sorted as the factor is: its weight is the same for all.
   return row.job == nullptr ? 0 : std::llround((row.job->factors().*part)() * 1e9);
 }
 
-void show_tres(const Row& row, bool weighted, std::string& out) {
+void show_tres(const SprioRow& row, bool weighted, std::string& out) {
   const wire::PriorityParts& weights = row.reply->weights();
   bool first = true;
   for (int i = 0; i < row.reply->tres_size(); ++i) {
@@ -84,61 +84,66 @@ void show_tres(const Row& row, bool weighted, std::string& out) {
 }
 
 using Parts = wire::PriorityParts;
-#define JOB_TEXT(expression)                           \
-  [](const Row& row, const Shown&, std::string& out) { \
-    if (row.job == nullptr) return;                    \
-    const wire::JobPriority& j = *row.job;             \
-    out += (expression);                               \
+#define JOB_TEXT(expression)                                \
+  [](const SprioRow& row, const Shown&, std::string& out) { \
+    if (row.job == nullptr) return;                         \
+    const wire::JobPriority& j = *row.job;                  \
+    out += (expression);                                    \
   }
 
-constexpr std::array kFields = {
-    Field<Row>{
+constexpr std::array kSprioFields = {
+    Field<SprioRow>{
         'i', "", "JOBID",
-        [](const Row& row, const Shown&, std::string& out) {
+        [](const SprioRow& row, const Shown&, std::string& out) {
           out += row.job == nullptr ? std::string("Weights") : std::to_string(row.job->id());
         },
-        [](const Row& row) -> std::int64_t { return row.job == nullptr ? 0 : row.job->id(); }},
-    Field<Row>{'r', "", "PARTITION", JOB_TEXT(j.partition())},
-    Field<Row>{'u', "", "USER", JOB_TEXT(j.user())},
-    Field<Row>{'o', "", "ACCOUNT", JOB_TEXT(j.account().empty() ? "(null)" : j.account())},
-    Field<Row>{'n', "", "QOS_NAME", JOB_TEXT(j.qos().empty() ? "(null)" : j.qos())},
-    Field<Row>{
-        'c', "", "CLUSTER",
-        [](const Row& row, const Shown&, std::string& out) { out += row.reply->cluster_name(); }},
-    Field<Row>{'Y', "", "PRIORITY", JOB_TEXT(std::to_string(j.priority())),
-               [](const Row& row) -> std::int64_t {
-                 return row.job == nullptr ? 0 : row.job->priority();
-               }},
-    Field<Row>{'y', "", "PRIORITY",
-               JOB_TEXT(fmt::format("{:.14f}", static_cast<double>(j.priority()) / 4294967295.0)),
-               [](const Row& row) -> std::int64_t {
-                 return row.job == nullptr ? 0 : row.job->priority();
-               }},
-    Field<Row>{
-        'N', "", "NICE", JOB_TEXT(std::to_string(j.nice())),
-        [](const Row& row) -> std::int64_t { return row.job == nullptr ? 0 : row.job->nice(); }},
-    Field<Row>{'s', "", "SITE", show_factor<&Parts::site, false>, number_of<&Parts::site>},
-    Field<Row>{'S', "", "SITE", show_factor<&Parts::site, true>, number_of<&Parts::site>},
-    Field<Row>{'a', "", "AGE", show_factor<&Parts::age, false>, number_of<&Parts::age>},
-    Field<Row>{'A', "", "AGE", show_factor<&Parts::age, true>, number_of<&Parts::age>},
-    Field<Row>{'b', "", "ASSOC", show_factor<&Parts::assoc, false>, number_of<&Parts::assoc>},
-    Field<Row>{'B', "", "ASSOC", show_factor<&Parts::assoc, true>, number_of<&Parts::assoc>},
-    Field<Row>{'f', "", "FAIRSHARE", show_factor<&Parts::fair_share, false>,
-               number_of<&Parts::fair_share>},
-    Field<Row>{'F', "", "FAIRSHARE", show_factor<&Parts::fair_share, true>,
-               number_of<&Parts::fair_share>},
-    Field<Row>{'j', "", "JOBSIZE", show_factor<&Parts::size, false>, number_of<&Parts::size>},
-    Field<Row>{'J', "", "JOBSIZE", show_factor<&Parts::size, true>, number_of<&Parts::size>},
-    Field<Row>{'p', "", "PARTITION", show_factor<&Parts::partition, false>,
-               number_of<&Parts::partition>},
-    Field<Row>{'P', "", "PARTITION", show_factor<&Parts::partition, true>,
-               number_of<&Parts::partition>},
-    Field<Row>{'q', "", "QOS", show_factor<&Parts::qos, false>, number_of<&Parts::qos>},
-    Field<Row>{'Q', "", "QOS", show_factor<&Parts::qos, true>, number_of<&Parts::qos>},
-    Field<Row>{'t', "", "TRES",
-               [](const Row& row, const Shown&, std::string& out) { show_tres(row, false, out); }},
-    Field<Row>{'T', "", "TRES",
-               [](const Row& row, const Shown&, std::string& out) { show_tres(row, true, out); }},
+        [](const SprioRow& row) -> std::int64_t { return row.job == nullptr ? 0 : row.job->id(); }},
+    Field<SprioRow>{'r', "", "PARTITION", JOB_TEXT(j.partition())},
+    Field<SprioRow>{'u', "", "USER", JOB_TEXT(j.user())},
+    Field<SprioRow>{'o', "", "ACCOUNT", JOB_TEXT(j.account().empty() ? "(null)" : j.account())},
+    Field<SprioRow>{'n', "", "QOS_NAME", JOB_TEXT(j.qos().empty() ? "(null)" : j.qos())},
+    Field<SprioRow>{'c', "", "CLUSTER",
+                    [](const SprioRow& row, const Shown&, std::string& out) {
+                      out += row.reply->cluster_name();
+                    }},
+    Field<SprioRow>{'Y', "", "PRIORITY", JOB_TEXT(std::to_string(j.priority())),
+                    [](const SprioRow& row) -> std::int64_t {
+                      return row.job == nullptr ? 0 : row.job->priority();
+                    }},
+    Field<SprioRow>{
+        'y', "", "PRIORITY",
+        JOB_TEXT(fmt::format("{:.14f}", static_cast<double>(j.priority()) / 4294967295.0)),
+        [](const SprioRow& row) -> std::int64_t {
+          return row.job == nullptr ? 0 : row.job->priority();
+        }},
+    Field<SprioRow>{'N', "", "NICE", JOB_TEXT(std::to_string(j.nice())),
+                    [](const SprioRow& row) -> std::int64_t {
+                      return row.job == nullptr ? 0 : row.job->nice();
+                    }},
+    Field<SprioRow>{'s', "", "SITE", show_factor<&Parts::site, false>, number_of<&Parts::site>},
+    Field<SprioRow>{'S', "", "SITE", show_factor<&Parts::site, true>, number_of<&Parts::site>},
+    Field<SprioRow>{'a', "", "AGE", show_factor<&Parts::age, false>, number_of<&Parts::age>},
+    Field<SprioRow>{'A', "", "AGE", show_factor<&Parts::age, true>, number_of<&Parts::age>},
+    Field<SprioRow>{'b', "", "ASSOC", show_factor<&Parts::assoc, false>, number_of<&Parts::assoc>},
+    Field<SprioRow>{'B', "", "ASSOC", show_factor<&Parts::assoc, true>, number_of<&Parts::assoc>},
+    Field<SprioRow>{'f', "", "FAIRSHARE", show_factor<&Parts::fair_share, false>,
+                    number_of<&Parts::fair_share>},
+    Field<SprioRow>{'F', "", "FAIRSHARE", show_factor<&Parts::fair_share, true>,
+                    number_of<&Parts::fair_share>},
+    Field<SprioRow>{'j', "", "JOBSIZE", show_factor<&Parts::size, false>, number_of<&Parts::size>},
+    Field<SprioRow>{'J', "", "JOBSIZE", show_factor<&Parts::size, true>, number_of<&Parts::size>},
+    Field<SprioRow>{'p', "", "PARTITION", show_factor<&Parts::partition, false>,
+                    number_of<&Parts::partition>},
+    Field<SprioRow>{'P', "", "PARTITION", show_factor<&Parts::partition, true>,
+                    number_of<&Parts::partition>},
+    Field<SprioRow>{'q', "", "QOS", show_factor<&Parts::qos, false>, number_of<&Parts::qos>},
+    Field<SprioRow>{'Q', "", "QOS", show_factor<&Parts::qos, true>, number_of<&Parts::qos>},
+    Field<SprioRow>{
+        't', "", "TRES",
+        [](const SprioRow& row, const Shown&, std::string& out) { show_tres(row, false, out); }},
+    Field<SprioRow>{
+        'T', "", "TRES",
+        [](const SprioRow& row, const Shown&, std::string& out) { show_tres(row, true, out); }},
 };
 #undef JOB_TEXT
 
@@ -196,7 +201,7 @@ Result<void> set(SprioOptions& to, const GivenOption& given) {
 }  // namespace
 
 Result<SprioOptions> parse_sprio(std::span<const std::string> words) {
-  Result<ReadWords> read = read_options("sprio", kOptions, words);
+  Result<ReadWords> read = read_options("sprio", kSprioOptions, words);
   if (!read) return pass(std::move(read.error()));
   SprioOptions options;
   for (const GivenOption& given : read->options) {
@@ -217,7 +222,7 @@ wire::ListPriorities sprio_request(const SprioOptions& options) {
 }
 
 Result<std::string> sprio_text(const SprioOptions& options, const wire::PrioritiesReply& reply) {
-  const std::span<const Field<Row>> table = kFields;
+  const std::span<const Field<SprioRow>> table = kSprioFields;
   FieldNames names = names_of(table, "Invalid job format specification");
   const Result<Format> format =
       parse_format(options.format.value_or(default_format(options, reply)), names);
@@ -229,13 +234,13 @@ Result<std::string> sprio_text(const SprioOptions& options, const wire::Prioriti
   if (options.clusters) out += fmt::format("CLUSTER: {}\n", reply.cluster_name());
   if (options.header) append_header(table, *format, out);
   if (options.weights) {
-    append_row(table, *format, Row{&reply, nullptr}, shown, out);
+    append_row(table, *format, SprioRow{&reply, nullptr}, shown, out);
     return out;
   }
-  std::vector<Row> rows;
+  std::vector<SprioRow> rows;
   for (const wire::JobPriority& job : reply.jobs()) rows.push_back({&reply, &job});
-  sort_rows<Row>(table, *keys, shown, rows, false);
-  for (const Row& row : rows) append_row(table, *format, row, shown, out);
+  sort_rows<SprioRow>(table, *keys, shown, rows, false);
+  for (const SprioRow& row : rows) append_row(table, *format, row, shown, out);
   return out;
 }
 

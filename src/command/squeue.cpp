@@ -36,7 +36,7 @@ Shown shown_for(const SqueueOptions& options, const request::Environment& enviro
   return shown;
 }
 
-int print_load_error(Error error) {
+int print_jobs_error(Error error) {
   // Slurm names the call that failed instead of the program.
   const bool lost = error.code == Code::no_connection || error.code == Code::timed_out;
   if (lost && !error.messages.empty()) {
@@ -76,7 +76,7 @@ int show_reasons(net::Client& client, const SqueueOptions& options, const wire::
     wire::ExplainJob ask;
     ask.mutable_job()->set_id(id);
     const Result<wire::JobExplained> why = ask_client<wire::JobExplained>(client, ask);
-    if (!why) return print_load_error(why.error());
+    if (!why) return print_jobs_error(why.error());
     if (options.json) {
       why_json(*why, json);
     } else {
@@ -90,11 +90,11 @@ int show_reasons(net::Client& client, const SqueueOptions& options, const wire::
 int show_once(const SqueueOptions& options, const SqueuePlan& plan,
               std::span<const std::string> words, const request::Environment& environment) {
   Result<net::Client> client = reach_controller(environment, "squeue");
-  if (!client) return print_load_error(std::move(client.error()));
+  if (!client) return print_jobs_error(std::move(client.error()));
   wire::ListJobs ask = squeue_request(options);
   ask.set_brief(plan.brief);
   Result<wire::JobList> list = ask_for_jobs(*client, ask);
-  if (!list) return print_load_error(list.error());
+  if (!list) return print_jobs_error(list.error());
   wire::JobsReply& reply = list->head;
   if (Result<void> named = check_clusters(options.clusters, reply.cluster_name()); !named) {
     return print_error(named.error(), "squeue");
@@ -122,7 +122,7 @@ int show_once(const SqueueOptions& options, const SqueuePlan& plan,
   }
   if (options.json) {
     const Result<wire::NodesReply> nodes = ask_client<wire::NodesReply>(*client, wire::ListNodes{});
-    if (!nodes) return print_load_error(nodes.error());
+    if (!nodes) return print_jobs_error(nodes.error());
     return print_text(squeue_json(options, reply, *nodes, shown, viewer,
                                   json_meta("squeue", words, environment, shown.cluster)));
   }

@@ -51,7 +51,7 @@ void append_number_or(Out& out, std::uint32_t value, std::string_view missing) {
   }
 }
 
-void append_limit(Out& out, const Job& job) {
+void append_time_limit(Out& out, const Job& job) {
   if (job.has_time_limit_minutes()) {
     append_run_time(out, std::int64_t{job.time_limit_minutes()} * 60);
   } else {
@@ -97,12 +97,6 @@ void append_reason_or_nodes(Out& out, const Job& job) {
   } else {
     out += job.nodes();
   }
-}
-
-void append_exit(Out& out, std::int32_t status) {
-  append_number(out, (status >> 8) & 0xff);
-  out += ':';
-  append_number(out, status & 0x7f);
 }
 
 std::string_view pick(const Shown& shown, const std::string& asked, const std::string& expanded) {
@@ -166,7 +160,7 @@ constexpr Field<JobRow> kJobFields[] = {
      BY(j.has_array_task_id()     ? j.array_task_id()
         : j.array_tasks().empty() ? -1
                                   : INT32_MAX)},
-    {'l', "TimeLimit", "TIME_LIMIT", SHOW(append_limit(out, j)),
+    {'l', "TimeLimit", "TIME_LIMIT", SHOW(append_time_limit(out, j)),
      BY(j.has_time_limit_minutes() ? j.time_limit_minutes() : INT64_MAX)},
     {'L', "TimeLeft", "TIME_LEFT", SHOW(append_left(out, j, shown.now)),
      BY(j.has_time_limit_minutes() ? late_when_zero(j.end_time()) : INT64_MAX)},

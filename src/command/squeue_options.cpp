@@ -14,7 +14,7 @@
 namespace berth::command {
 namespace {
 
-constexpr OptionRow kOptions[] = {
+constexpr OptionRow kSqueueOptions[] = {
     {"account", 'A', Takes::value},
     {"accounts", 0, Takes::value},
     {"all", 'a'},
@@ -82,7 +82,7 @@ Result<std::int64_t> run_time(std::string_view text, std::string_view option) {
   return std::int64_t{limit->minutes} * 60;
 }
 
-struct Setter {
+struct SqueueSetter {
   SqueueOptions& to;
   bool format_from_words = false;
 
@@ -175,9 +175,9 @@ struct Setter {
   }
   static Result<void> set_seconds(std::optional<std::int64_t>& out, std::string_view value,
                                   std::string_view option) {
-    Result<std::int64_t> seconds = run_time(value, option);
-    if (!seconds) return pass(std::move(seconds.error()));
-    out = *seconds;
+    Result<std::int64_t> length = run_time(value, option);
+    if (!length) return pass(std::move(length.error()));
+    out = *length;
     return {};
   }
 
@@ -219,10 +219,10 @@ bool is_all(const std::vector<std::string>& list) {
 
 Result<SqueueOptions> parse_squeue(std::span<const std::string> words,
                                    const request::Environment& environment) {
-  Result<ReadWords> read = read_options("squeue", kOptions, words);
+  Result<ReadWords> read = read_options("squeue", kSqueueOptions, words);
   if (!read) return pass(std::move(read.error()));
   SqueueOptions options;
-  Setter setter{options};
+  SqueueSetter setter{options};
   if (Result<void> set = setter.read_environment(environment); !set) {
     return pass(std::move(set.error()));
   }

@@ -12,15 +12,11 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+constexpr std::string_view kSqueueFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 constexpr std::string_view kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
 constexpr std::string_view kStepFormat = "%.15i %.8j %.9P %.8u %.9M %N";
 constexpr std::string_view kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
 constexpr std::string_view kStateFormat = "%.18i %.2t";
-
-bool holds(const std::vector<std::string>& list, std::string_view value) {
-  return std::ranges::find(list, value) != list.end();
-}
 
 /// Any of the comma-separated words of `value` ("a,b" while a job may still choose; licenses).
 bool holds_any(const std::vector<std::string>& list, std::string_view value) {
@@ -134,7 +130,7 @@ std::string_view default_format(const SqueueOptions& options) {
   if (options.start) return kStartFormat;
   if (options.only_state) return kStateFormat;
   if (options.long_format) return kLongFormat;
-  return kFormat;
+  return kSqueueFormat;
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ using request::Opt;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view kName = "srun";
-constexpr auto kFinishPatience = seconds(20);
+constexpr std::string_view kSrunName = "srun";
+constexpr auto kSrunFinishPatience = seconds(20);
 
 /// The job that the step is to run in: --jobid, else SLURM_JOB_ID; nullopt = srun makes its own.
 std::optional<std::uint32_t> job_around(std::span<const std::string> words,
@@ -81,7 +81,7 @@ class Srun {
         environment_(environment),
         spawned_(std::move(spawned)),
         signals_({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT, SIGWINCH}),
-        link_(environment, std::string(kName)),
+        link_(environment, std::string(kSrunName)),
         own_job_(!job),
         job_(job.value_or(0)) {
     ::signal(SIGPIPE, SIG_IGN);
@@ -114,7 +114,7 @@ class Srun {
 
  private:
   int refused(const Error& error) const {
-    const int code = print_error(error, kName);
+    const int code = print_error(error, kSrunName);
     return error.code == Code::nodes_busy ? immediate_exit_code(environment_)
                                           : own_exit_code(environment_, code);
   }
@@ -152,12 +152,12 @@ class Srun {
     if (!reply) return refused(job.test_only() ? test_only_error(reply.error()) : reply.error());
     if (job.test_only()) {
       if (auto starts = check_test_only(*reply); !starts) return refused(starts.error());
-      print_info(test_only_text(*reply), kName);
+      print_info(test_only_text(*reply), kSrunName);
       return 0;
     }
     job_ = reply->job_id();
     JobWait wait;
-    wait.program = kName;
+    wait.program = kSrunName;
     wait.job_id = job_;
     wait.token = token_;
     wait.quiet = prepared_.quiet();
@@ -173,7 +173,7 @@ class Srun {
     if (prepared_.parsed.components.size() < 2 || allocation_) return {};
     wire::GetAllocation ask;
     ask.set_job_id(job_);
-    auto grant = ask_controller<wire::JobGrant>(environment_, kName, ask);
+    auto grant = ask_controller<wire::JobGrant>(environment_, kSrunName, ask);
     if (!grant) return pass(std::move(grant.error()));
     allocation_ = std::move(*grant);
     return {};
@@ -294,7 +294,7 @@ class Srun {
     }
     if (!run_script(Opt::prolog, grant.srun_prolog(), "prolog_srun", facts)) {
       print_message({Severity::error, "the program before the step failed: nothing was started"},
-                    kName);
+                    kSrunName);
       cancel();
       return own_exit_code(environment_, 1);
     }
@@ -366,7 +366,7 @@ class Srun {
     copy.preserve = true;
     copy.job_id = facts.job_id;
     copy.step_id = facts.step_id;
-    if (auto sent = send_file(copy, environment_, kName); !sent) return sent;
+    if (auto sent = send_file(copy, environment_, kSrunName); !sent) return sent;
     sent_program_ = target;
     return {};
   }
@@ -401,7 +401,7 @@ class Srun {
 
   /// Whether Done or JobEnded came.
   bool wait_for_answer() {
-    const Moment until = steady_clock::now() + kFinishPatience;
+    const Moment until = steady_clock::now() + kSrunFinishPatience;
     while (steady_clock::now() < until) {
       while (auto frame = link_.next()) {
         if (frame->kind == wire::Kind::Done || frame->kind == wire::Kind::JobEnded ||
@@ -436,13 +436,13 @@ class Srun {
 int run_srun(std::span<const std::string> words, const Environment& around) {
   Environment environment = around;
   auto spawned = take_spawn_order(environment);
-  if (!spawned) return own_exit_code(environment, print_error(spawned.error(), kName));
+  if (!spawned) return own_exit_code(environment, print_error(spawned.error(), kSrunName));
   const std::optional<std::uint32_t> job = job_around(words, environment);
   const auto prepared = prepare(Command::srun, words, {}, environment, job.has_value());
-  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kName));
+  if (!prepared) return own_exit_code(environment, print_error(prepared.error(), kSrunName));
   if (answered(*prepared)) return 0;
   if (auto sound = check_programs(*prepared); !sound) {
-    return own_exit_code(environment, print_error(sound.error(), kName));
+    return own_exit_code(environment, print_error(sound.error(), kSrunName));
   }
   return Srun(*prepared, environment, job, std::move(*spawned)).run();
 }

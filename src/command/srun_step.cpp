@@ -16,17 +16,17 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
 
-constexpr std::string_view kName = "srun";
+constexpr std::string_view kStepName = "srun";
 /// A wait shorter than this is not worth a word: the step before is just being put away.
-constexpr auto kSilence = milliseconds(300);
+constexpr auto kStepSilence = milliseconds(300);
 /// Slurm's srun asks again after so long, and says so; tools look for the line.
 constexpr auto kFirstRetry = seconds(60);
 constexpr auto kLaterRetries = seconds(300);
-constexpr auto kReturnPatience = seconds(90);
+constexpr auto kStepReturnPatience = seconds(90);
 
-class Waiting {
+class StepWaiting {
  public:
-  Waiting(ControllerLink& link, SignalFd& signals, const StepWait& wait)
+  StepWaiting(ControllerLink& link, SignalFd& signals, const StepWait& wait)
       : link_(link), signals_(signals), wait_(wait), began_(steady_clock::now()) {}
 
   Result<wire::StepGrant> run() {
@@ -60,10 +60,10 @@ class Waiting {
       case wire::Kind::StepGrant: {
         auto grant = net::Client::reply_in<wire::StepGrant>(frame);
         if (!grant) return pass(with_job_advice(std::move(grant.error())));
-        if (waits_ && steady_clock::now() - began_ >= kSilence) {
+        if (waits_ && steady_clock::now() - began_ >= kStepSilence) {
           say(fmt::format("Step created for StepId={}.{}", grant->job_id(), grant->step_id()));
         }
-        print_new_messages(messages_of(grant->lines()), wait_.told, kName);
+        print_new_messages(messages_of(grant->lines()), wait_.told, kStepName);
         return std::optional<wire::StepGrant>(std::move(*grant));
       }
       case wire::Kind::StepWaits:
@@ -74,7 +74,7 @@ class Waiting {
         break;
       case wire::Kind::Notice:
         if (const auto notice = wire::decode<wire::Notice>(frame.payload)) {
-          print_message(wire::from_line(notice->line()), kName);
+          print_message(wire::from_line(notice->line()), kStepName);
         }
         break;
       case wire::Kind::Done:
@@ -130,9 +130,9 @@ class Waiting {
                   text_.empty() ? "" : "waiting for: " + text_)
           .error();
     }
-    if (!link_.connected() && link_.away() > kReturnPatience) return lost_controller();
+    if (!link_.connected() && link_.away() > kStepReturnPatience) return lost_controller();
     if (!waits_) return std::nullopt;
-    if (waited >= kSilence && text_ != told_) {
+    if (waited >= kStepSilence && text_ != told_) {
       if (!text_.empty() && !wait_.quiet) print_hint(fmt::format("waiting for: {}", text_));
       told_ = text_;
     }
@@ -150,14 +150,14 @@ class Waiting {
     if (!waits_) return -1;
     const auto waited = steady_clock::now() - began_;
     steady_clock::duration until = next_retry_;
-    if (text_ != told_) until = std::min<steady_clock::duration>(until, kSilence);
+    if (text_ != told_) until = std::min<steady_clock::duration>(until, kStepSilence);
     if (wait_.immediate) until = std::min<steady_clock::duration>(until, *wait_.immediate);
     const auto left = std::chrono::ceil<milliseconds>(until - waited);
     return static_cast<int>(std::max<milliseconds::rep>(left.count(), 0));
   }
 
   void say(const std::string& text) const {
-    if (!wait_.quiet) print_info(text, kName);
+    if (!wait_.quiet) print_info(text, kStepName);
   }
 
   ControllerLink& link_;
@@ -184,7 +184,7 @@ Result<wire::StepGrant> wait_for_step(ControllerLink& link, SignalFd& signals,
     }
     client.queue(wait.ask);
   });
-  auto granted = Waiting(link, signals, wait).run();
+  auto granted = StepWaiting(link, signals, wait).run();
   link.on_return({});
   return granted;
 }

@@ -16,7 +16,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage = R"(usage: berth status [--state DIR]
+constexpr std::string_view kStatusUsage = R"(usage: berth status [--state DIR]
 
 Shows the cluster that berth up started. The exit code is 0 when it runs, else 3.
 
@@ -66,7 +66,7 @@ int status(const std::string& state) {
 }  // namespace
 
 int run_status(std::span<const std::string> words, const request::Environment& /*environment*/) {
-  return run_on_state("berth status", kUsage, words, status);
+  return run_on_state("berth status", kStatusUsage, words, status);
 }
 
 }  // namespace berth::command

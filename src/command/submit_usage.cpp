@@ -12,7 +12,6 @@ namespace {
 
 using request::Argument;
 using request::Command;
-using request::OptionRow;
 
 std::string_view operands(Command command) {
   switch (command) {
@@ -42,7 +41,7 @@ std::string_view purpose(Command command) {
   return "";
 }
 
-std::string spelled(const OptionRow& row, Command command) {
+std::string spelled(const request::OptionRow& row, Command command) {
   const bool letter = row.letter != 0 && (row.letter_in & request::bit_of(command)) != 0;
   std::string text = letter ? fmt::format("-{}, ", row.letter) : "    ";
   text += fmt::format("--{}", row.name);
@@ -51,7 +50,7 @@ std::string spelled(const OptionRow& row, Command command) {
   return text;
 }
 
-std::string meaning(const OptionRow& row) {
+std::string meaning(const request::OptionRow& row) {
   switch (row.status) {
     case request::Status::refused:
       return fmt::format("(not supported: {})", row.note);
@@ -69,7 +68,7 @@ std::string meaning(const OptionRow& row) {
 std::string help_text(Command command) {
   std::string text = fmt::format("Usage: {} {}\n\n{}\n\nOptions:\n", request::command_name(command),
                                  operands(command), purpose(command));
-  for (const OptionRow& row : request::option_rows()) {
+  for (const request::OptionRow& row : request::option_rows()) {
     if ((row.commands & request::bit_of(command)) == 0) continue;
     const std::string name = spelled(row, command);
     if (name.size() > 28) {
@@ -100,7 +99,7 @@ std::string usage_text(Command command) {
     text += " " + word;
     column += word.size() + 1;
   };
-  for (const OptionRow& row : request::option_rows()) {
+  for (const request::OptionRow& row : request::option_rows()) {
     if ((row.commands & request::bit_of(command)) == 0) continue;
     if (row.status == request::Status::refused || row.status == request::Status::no_op) continue;
     std::string word = fmt::format("[--{}", row.name);

@@ -9,9 +9,10 @@
 namespace berth::command {
 namespace {
 
-constexpr int kMostWidth = 1 << 20;
+constexpr int kMostCellWidth = 1 << 20;
 
-/// Padded, or cut with a "+" as the last character; never in the middle of a character of UTF-8.
+}  // namespace
+
 void append_fitted(std::string& out, std::string_view value, int width) {
   const auto size = static_cast<std::size_t>(std::abs(width));
   if (value.size() > size) {
@@ -25,8 +26,6 @@ void append_fitted(std::string& out, std::string_view value, int width) {
   out += value;
   if (width < 0) out.append(size - value.size(), ' ');
 }
-
-}  // namespace
 
 void append_cell(const TableStyle& style, std::string_view value, int width, bool last,
                  std::string& out) {
@@ -66,7 +65,7 @@ Result<std::vector<AskedField>> split_fields(std::string_view text) {
       if (fault != std::errc() || asked == 0) {
         return fail(Code::bad_value, fmt::format("Invalid width in \"{}\"", word));
       }
-      field.width = std::clamp(asked, -kMostWidth, kMostWidth);
+      field.width = std::clamp(asked, -kMostCellWidth, kMostCellWidth);
     }
     fields.push_back(field);
   }

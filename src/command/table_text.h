@@ -2,6 +2,7 @@
 // padded or cut with a "+", and the lines that -p, -P and -n ask for.
 #pragma once
 
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,8 @@ struct TableColumn {
   int width = 0;
 };
 
+/// Padded, or cut with a "+" as the last character; never in the middle of a character of UTF-8.
+void append_fitted(std::string& out, std::string_view value, int width);
 /// One cell and what separates it from the next one.
 void append_cell(const TableStyle& style, std::string_view value, int width, bool last,
                  std::string& out);
@@ -39,13 +42,31 @@ template <class Field>
 void append_table_header(const TableStyle& style, const std::vector<TableColumn<Field>>& columns,
                          std::string& out) {
   if (!style.header) return;
+  const bool fitted = style.kind == TableStyle::Kind::columns;
   for (const TableColumn<Field>& column : columns) {
-    append_cell(style, title_of(*column.field), column.width, &column == &columns.back(), out);
+    // Values are cut with a "+", titles without.
+    const std::string_view title = title_of(*column.field);
+    const auto width = static_cast<std::size_t>(std::abs(column.width));
+    append_cell(style, fitted ? title.substr(0, width) : title, column.width,
+                &column == &columns.back(), out);
   }
   out += '\n';
-  if (style.kind != TableStyle::Kind::columns) return;
+  if (!fitted) return;
   for (const TableColumn<Field>& column : columns) append_dashes(column.width, out);
   out += '\n';
+}
+
+/// --helpformat: the names of all fields, four in a line.
+template <class Field>
+std::string field_names(std::span<const Field> table) {
+  std::string out;
+  std::size_t before = 0;
+  for (const Field& field : table) {
+    if (before > 0) out += before % 4 == 0 ? '\n' : ' ';
+    append_fitted(out, field.name, -19);
+    ++before;
+  }
+  return out + '\n';
 }
 
 /// A field as the user wrote it.

@@ -23,7 +23,7 @@
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUsage = R"(usage: berth up [--emulate SPEC|DIR] [--state DIR]
+constexpr std::string_view kUpUsage = R"(usage: berth up [--emulate SPEC|DIR] [--state DIR]
 
 Makes this machine a cluster of one node, and starts it. Needs no root and no configuration.
 
@@ -36,7 +36,7 @@ Makes this machine a cluster of one node, and starts it. Needs no root and no co
 berth status shows it, berth down ends it. A cluster that root starts is open to all local users.
 )";
 
-constexpr auto kTable = std::to_array<OptionRow>({
+constexpr auto kUpTable = std::to_array<OptionRow>({
     {"emulate", 0, Takes::value},
     {"state", 0, Takes::value},
     {"help", 'h', Takes::nothing},
@@ -256,7 +256,7 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
 }  // namespace
 
 int run_up(std::span<const std::string> words, const request::Environment& /*environment*/) {
-  const auto read = read_options("berth up", kTable, words);
+  const auto read = read_options("berth up", kUpTable, words);
   if (!read) return print_error(read.error(), "berth up");
   if (!read->operands.empty()) {
     return print_error(fail(Code::option_syntax, fmt::format("what is {}?", read->operands.front()),
@@ -269,7 +269,7 @@ int run_up(std::span<const std::string> words, const request::Environment& /*env
   bool emulated = false;
   for (const GivenOption& option : read->options) {
     if (option.row->name == "help") {
-      fmt::print("{}", kUsage);
+      fmt::print("{}", kUpUsage);
       return 0;
     }
     if (option.row->name == "emulate") emulate = *option.value;

@@ -8,6 +8,7 @@
 
 #include "text/hostlist.h"
 #include "text/size.h"
+#include "text/tres.h"
 
 namespace berth::command {
 namespace {
@@ -17,6 +18,7 @@ std::string gres_counts(const cluster::Node& node) {
   std::string out;
   const auto add = [&](const std::string& item) { out += (out.empty() ? "" : ",") + item; };
   for (const cluster::Gres& gres : node.gres) {
+    if (gres.is_told()) continue;
     if (gres.shares_gpu || gres.counted) {
       add(fmt::format("{}:{}", gres.name, gres.total()));
       continue;
@@ -59,6 +61,7 @@ std::string cores_of(const cluster::Node& node, const Bits& sockets) {
 std::vector<std::string> device_lines(const cluster::Node& node) {
   std::vector<std::string> out;
   for (const cluster::Gres& gres : node.gres) {
+    if (gres.is_told()) continue;
     if (gres.shares_gpu || gres.counted) {
       out.push_back(fmt::format("Name={} Count={}", gres.name, gres.total()));
       continue;
@@ -154,7 +157,13 @@ cluster::Cluster cluster_of(const device::Machine& machine) {
   cluster.name = "local";
   cluster.settings.def_mem_per_cpu_mb =
       std::max<std::uint64_t>(1, node.memory_mb / std::max(1U, node.cpus()));
-  if (!node.gres.empty()) cluster.settings.gres_types = {"gpu"};
+  if (!node.gres.empty()) {
+    cluster.settings.gres_types = {"gpu"};
+    const auto known = [](const device::Gpu& gpu) { return gpu.memory_mb > 0; };
+    if (std::ranges::any_of(machine.gpus, known)) {
+      cluster.settings.gres_types.emplace_back(text::kGpuMemory);
+    }
+  }
   cluster.nodes.push_back(std::move(node));
   cluster.index_nodes();
   return cluster;

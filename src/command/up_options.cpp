@@ -8,7 +8,7 @@
 namespace berth::command {
 namespace {
 
-constexpr auto kTable = std::to_array<OptionRow>({
+constexpr auto kUpOptions = std::to_array<OptionRow>({
     {"state", 0, Takes::value},
     {"help", 'h', Takes::nothing},
 });
@@ -18,7 +18,7 @@ constexpr auto kTable = std::to_array<OptionRow>({
 int run_on_state(const std::string& name, std::string_view usage,
                  std::span<const std::string> words,
                  const std::function<int(const std::string& state)>& act) {
-  const auto read = read_options(name, kTable, words);
+  const auto read = read_options(name, kUpOptions, words);
   if (!read) return print_error(read.error(), name);
   if (!read->operands.empty()) {
     return print_error(fail(Code::option_syntax, fmt::format("what is {}?", read->operands.front()),

@@ -5,9 +5,9 @@
 namespace berth::command {
 namespace {
 
-std::string show_time(std::int64_t seconds, const Shown& shown) {
+std::string show_time(std::int64_t when, const Shown& shown) {
   std::string out;
-  append_time(out, seconds, shown, "Unknown");
+  append_time(out, when, shown, "Unknown");
   return out;
 }
 

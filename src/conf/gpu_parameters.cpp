@@ -31,6 +31,14 @@ Result<GpuParameters> gpu_parameters(const Parameters& node) {
     }
     out.poll = std::chrono::milliseconds(*poll);
   }
+  if (const auto given = node.find("gpu_mem"); given != node.end()) {
+    if (given->second != "watch" && given->second != "kill") {
+      return fail(Code::bad_value, fmt::format("gpu_mem={}: allowed are gpu_mem=watch and "
+                                               "gpu_mem=kill",
+                                               given->second));
+    }
+    out.ends_over_users = given->second == "kill";
+  }
   return out;
 }
 

@@ -14,6 +14,9 @@ struct GpuParameters {
   std::chrono::seconds probation{60};
   /// gpu_poll=MILLISECONDSms: how often GPUs are looked at, at least once a second.
   std::chrono::milliseconds poll{1000};
+  /// gpu_mem=kill: a step that has more of a GPU's memory than its job asked for (--gpu-mem) is
+  /// ended; gpu_mem=watch: it is named.
+  bool ends_over_users = false;
 };
 
 Result<GpuParameters> gpu_parameters(const Parameters& node);

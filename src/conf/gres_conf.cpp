@@ -21,6 +21,10 @@ namespace {
 constexpr std::array<std::string_view, 10> kFlags = {
     "CountOnly",      "explicit",    "one_sharing",   "all_sharing", "env_uuid",
     "nvidia_gpu_env", "amd_gpu_env", "intel_gpu_env", "opencl_env",  "no_gpu_env"};
+/// Those that say which variables tell jobs of the GPUs; the last one excludes the others.
+constexpr std::array<std::string_view, 5> kVariableFlags = {
+    "nvidia_gpu_env", "amd_gpu_env", "intel_gpu_env", "opencl_env", "no_gpu_env"};
+constexpr std::string_view kByUuid = "env_uuid";
 constexpr std::array<std::string_view, 7> kAutoDetect = {"nvml", "nvidia", "rsmi", "oneapi",
                                                          "nrt",  "full",   "off"};
 
@@ -43,6 +47,7 @@ class GresReader {
       complaints_.error(out.at, fmt::format("more than {} lines", kMaxGresLines));
     }
     if (!complaints_.failed()) check(out);
+    if (!complaints_.failed()) inherit_variables(out);
     if (!complaints_.failed()) out_.lines.push_back(std::move(out));
   }
 
@@ -140,8 +145,36 @@ class GresReader {
 
   void flags(const Located<std::vector<std::string>>& given, GresLine& line) {
     line.flags = given.value;
-    for (const std::string& flag : given.value) {
-      if (flag != "CountOnly" && flag != "explicit") complaints_.unused(given.at, "Flags=" + flag);
+    const auto named = std::ranges::count_if(
+        kVariableFlags, [&](std::string_view flag) { return line.has_flag(flag); });
+    if (line.has_flag("no_gpu_env") && named > 1) {
+      complaints_.error(given.at, "Flags=no_gpu_env excludes the other flags of variables");
+    }
+    if (line.has_flag("one_sharing") && line.has_flag("all_sharing")) {
+      complaints_.error(given.at, "Flags=one_sharing and all_sharing exclude each other");
+    }
+  }
+
+  /// Of the line directly above, when that is about the same.
+  void inherit_variables(GresLine& line) const {
+    if (line.name != "gpu" || out_.lines.empty()) return;
+    if (line.names_variables() || line.has_flag(kByUuid)) return;
+    const GresLine& above = out_.lines.back();
+    if (above.name != line.name || above.type != line.type || above.nodes != line.nodes) return;
+    for (const std::string_view flag : kVariableFlags) {
+      if (above.has_flag(flag)) line.flags.emplace_back(flag);
+    }
+    if (above.has_flag(kByUuid)) line.flags.emplace_back(kByUuid);
+  }
+
+  /// A flag that means nothing for such a resource.
+  void warn_of_flags(const GresLine& line) {
+    const bool shared = line.name == "shard" || line.name == "mps";
+    for (const std::string& flag : line.flags) {
+      const bool sharing = flag == "one_sharing" || flag == "all_sharing";
+      const bool general = flag == "CountOnly" || flag == "explicit";
+      if (general || (sharing ? shared : line.name == "gpu")) continue;
+      complaints_.unused(line.at, fmt::format("Flags={} of {}", flag, line.name));
     }
   }
 
@@ -156,7 +189,8 @@ class GresReader {
                                     "write one line for each File",
                                     devices));
     }
-    const bool shared = line.name == "shard" || line.name == "mps";
+    warn_of_flags(line);
+    const bool shared = text::is_part_of_gpu(line.name);
     if (!shared && line.count && devices > 0 && line.count->value != devices) {
       complaints_.error(line.count->at,
                         fmt::format("Count={} but File= names {}; leave Count= away",
@@ -180,6 +214,19 @@ std::uint64_t GresLine::amount() const {
 
 bool GresLine::has_flag(std::string_view flag) const {
   return std::ranges::find(flags, flag) != flags.end();
+}
+
+bool GresLine::names_variables() const {
+  return std::ranges::any_of(kVariableFlags, [&](std::string_view flag) { return has_flag(flag); });
+}
+
+const Located<std::string>* autodetect_of(std::span<const GresLine* const> lines) {
+  const Located<std::string>* for_all = nullptr;
+  const Located<std::string>* own = nullptr;
+  for (const GresLine* line : lines) {
+    if (line->autodetect) (line->nodes ? own : for_all) = &*line->autodetect;
+  }
+  return own != nullptr ? own : for_all;
 }
 
 std::optional<GresConf> read_gres_conf(const FileSource& source, std::string_view cluster_name,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,11 +38,17 @@ struct GresLine {
   /// How many devices (with files) or units (without) the line describes.
   [[nodiscard]] std::uint64_t amount() const;
   [[nodiscard]] bool has_flag(std::string_view flag) const;
+  /// Flags= says which variables tell jobs of the GPUs.
+  [[nodiscard]] bool names_variables() const;
 };
 
 struct GresConf {
   std::vector<GresLine> lines;
 };
+
+/// AutoDetect= for a node: of a line that names it, else of one for all; nullptr = there is none.
+/// `lines`: those that are for the node.
+const Located<std::string>* autodetect_of(std::span<const GresLine* const> lines);
 
 /// Reads gres.conf; nullopt when there is none.
 std::optional<GresConf> read_gres_conf(const FileSource& source, std::string_view cluster_name,

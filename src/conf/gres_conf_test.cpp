@@ -10,15 +10,15 @@ namespace {
 
 using testing::ElementsAre;
 
-struct Got {
+struct GresRead {
   GresConf conf;
   std::vector<std::string> errors;
 };
 
-Got read(std::string text) {
+GresRead read_gres(std::string text) {
   const MemorySource source(MemorySource::Files{{"gres.conf", std::move(text)}});
   Complaints complaints;
-  Got got;
+  GresRead got;
   got.conf = read_gres_conf(source, "c", complaints).value();
   if (complaints.failed()) {
     for (const Message& m : complaints.as_error().messages) got.errors.push_back(m.text);
@@ -27,7 +27,7 @@ Got read(std::string text) {
 }
 
 TEST(GresConf, ReadsLines) {
-  const Got got = read(
+  const GresRead got = read_gres(
       "AutoDetect=NVML\n"
       "NodeName=n[1-2] Name=gpu Type=a100 File=/dev/nvidia[0-3] Cores=0-7,16 Flags=EXPLICIT\n"
       "name=gpu file=/dev/nvidia0 links=-1,4\n"
@@ -93,33 +93,75 @@ TEST(GresConf, RefusesWithFileAndLine) {
       {"NodeName=n[1 Name=gpu", "gres.conf:1: Invalid host list \"n[1\": '[' without ']'"},
   };
   for (const Row& row : rows)
-    EXPECT_THAT(read(row.text).errors, ElementsAre(row.error)) << row.text;
+    EXPECT_THAT(read_gres(row.text).errors, ElementsAre(row.error)) << row.text;
 }
 
 TEST(GresConf, StaysBounded) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "NodeName=n[1-65000] Name=gpu File=/dev/nvidia0\n";
   EXPECT_THAT(
-      read(text).errors,
+      read_gres(text).errors,
       testing::Contains("gres.conf:17: the NodeName= of gres.conf name too many nodes in all"));
 }
 
 TEST(GresConf, BoundsLinesForEveryNode) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "Name=gpu File=/dev/nvidia0\n";
-  EXPECT_THAT(read(text).errors,
+  EXPECT_THAT(read_gres(text).errors,
               testing::Contains("gres.conf:257: more than 256 lines without NodeName="));
 }
 
 TEST(GresConf, NamesFlagsThatAreNotUsed) {
   Complaints complaints;
-  read_gres_conf(MemorySource(MemorySource::Files{
-                     {"gres.conf", "Name=gpu File=/dev/nvidia0 Flags=explicit,nvidia_gpu_env\n"}}),
-                 "c", complaints);
+  read_gres_conf(
+      MemorySource(MemorySource::Files{{"gres.conf",
+                                        "Name=gpu File=/dev/nvidia0 Flags=explicit,nvidia_gpu_env\n"
+                                        "Name=mps Count=100 Flags=one_sharing\n"
+                                        "Name=nic Count=2 Flags=explicit,env_uuid\n"}}),
+      "c", complaints);
   EXPECT_THAT(complaints.warnings(), ElementsAre());
   ASSERT_EQ(complaints.unused_keys().size(), 1u);
   EXPECT_EQ(shown(complaints.unused_keys()[0], false),
-            "gres.conf: 1 key that Slurm has is not used by berth: Flags=nvidia_gpu_env (line 1)");
+            "gres.conf: 1 key that Slurm has is not used by berth: Flags=env_uuid of nic (line 3)");
+}
+
+TEST(GresConf, FlagsOfVariablesGoOnToTheNextLine) {
+  const auto lines = read_gres(
+                         "NodeName=a Name=gpu Type=x File=/dev/1 Flags=amd_gpu_env,env_uuid\n"
+                         "NodeName=a Name=gpu Type=x File=/dev/2 Flags=explicit\n"
+                         "NodeName=a Name=gpu Type=x File=/dev/3\n"
+                         "NodeName=a Name=gpu Type=x File=/dev/4 Flags=nvidia_gpu_env\n"
+                         "NodeName=a Name=gpu Type=y File=/dev/5\n"
+                         "NodeName=b Name=gpu Type=y File=/dev/6\n")
+                         .conf.lines;
+  std::vector<std::string> said;
+  for (const GresLine& line : lines) {
+    std::string words;
+    for (const char* flag : {"amd_gpu_env", "nvidia_gpu_env", "env_uuid"}) {
+      if (line.has_flag(flag)) words += std::string(words.empty() ? "" : " ") + flag;
+    }
+    said.push_back(words);
+  }
+  EXPECT_THAT(said, ElementsAre("amd_gpu_env env_uuid", "amd_gpu_env env_uuid",
+                                "amd_gpu_env env_uuid", "nvidia_gpu_env", "", ""));
+}
+
+TEST(GresConf, FlagsThatExcludeEachOther) {
+  EXPECT_THAT(read_gres("Name=gpu Flags=no_gpu_env,amd_gpu_env").errors,
+              ElementsAre("gres.conf:1: Flags=no_gpu_env excludes the other flags of variables"));
+  EXPECT_THAT(read_gres("Name=mps Count=1 Flags=one_sharing,all_sharing").errors,
+              ElementsAre("gres.conf:1: Flags=one_sharing and all_sharing exclude each other"));
+}
+
+TEST(GresConf, AutoDetectOfANodeComesBeforeThatOfAll) {
+  const auto gres =
+      read_gres("AutoDetect=nvml\nNodeName=a AutoDetect=off\nName=gpu File=/dev/1\n").conf;
+  const auto& lines = gres.lines;
+  const std::vector<const GresLine*> all = {&lines[0], &lines[1], &lines[2]};
+  EXPECT_EQ(autodetect_of(all)->value, "off");
+  const std::vector<const GresLine*> other = {&lines[0], &lines[2]};
+  EXPECT_EQ(autodetect_of(other)->value, "nvml");
+  EXPECT_EQ(autodetect_of({}), nullptr);
 }
 
 TEST(GresConf, MayBeAbsent) {

@@ -368,6 +368,8 @@ constexpr auto kPartition = std::to_array<Key>({
     used("SuspendTime"),
     used("SuspendTimeout"),
     used("ResumeTimeout"),
+    used("GpuIdleTimeout"),
+    used("MaxGpuIdleTimeout"),
 });
 
 constexpr auto kDownNode = std::to_array<Key>({used("DownNodes"), used("State"), used("Reason")});

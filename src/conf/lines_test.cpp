@@ -31,13 +31,13 @@ std::vector<std::string> read(Files files, std::string_view cluster = "") {
   return out;
 }
 
-struct Row {
+struct LineRow {
   const char* text;
   std::vector<std::string> lines;
 };
 
 TEST(Lines, ReadPairs) {
-  const Row rows[] = {
+  const LineRow rows[] = {
       {"", {}},
       {"\n# nothing\n   \n", {}},
       {"A=1", {"a:1 A=1"}},
@@ -61,7 +61,7 @@ TEST(Lines, ReadPairs) {
       {"=1", {"a:1: expected Key=Value, found \"=1\""}},
       {"A=\"open", {"a:1: a quote is opened and not closed (a # inside a value is written \\#)"}},
   };
-  for (const Row& row : rows) {
+  for (const LineRow& row : rows) {
     EXPECT_THAT(read({{"a", row.text}}), testing::ElementsAreArray(row.lines)) << row.text;
   }
 }

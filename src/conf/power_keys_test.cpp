@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-SlurmConf read(const std::string& text, std::string* error = nullptr) {
+SlurmConf read_power(const std::string& text, std::string* error = nullptr) {
   const MemorySource source(MemorySource::Files{{"slurm.conf", "ClusterName=c\n" + text}});
   Complaints complaints;
   SlurmConf conf = read_slurm_conf(source, complaints);
@@ -26,8 +26,8 @@ SlurmConf read(const std::string& text, std::string* error = nullptr) {
 }
 
 TEST(PowerKeys, ReadsEveryForm) {
-  EXPECT_FALSE(read("").daemon.power.enabled());
-  const SlurmConf conf = read(
+  EXPECT_FALSE(read_power("").daemon.power.enabled());
+  const SlurmConf conf = read_power(
       "SuspendProgram=/s ResumeProgram=/r ResumeFailProgram=/f SuspendTime=300\n"
       "SuspendTimeout=1 ResumeTimeout=2 SuspendRate=0 ResumeRate=7\n"
       "SuspendExcNodes=n[1-3]:2,login SuspendExcParts=a,b SuspendExcStates=down,PLANNED\n"
@@ -51,6 +51,20 @@ TEST(PowerKeys, ReadsEveryForm) {
   EXPECT_TRUE(rules.power_down_on_idle->value);
 }
 
+TEST(GpuIdleKeys, ReadsEveryForm) {
+  const SlurmConf conf = read_power(
+      "PartitionName=DEFAULT GpuIdleTimeout=30\nPartitionName=a MaxGpuIdleTimeout=8h\n"
+      "PartitionName=b GpuIdleTimeout=90s\nPartitionName=c GpuIdleTimeout=UNLIMITED\n");
+  EXPECT_EQ(conf.partitions[0].rules.gpu_idle_seconds->value, 1800U);
+  EXPECT_EQ(conf.partitions[0].rules.max_gpu_idle_seconds->value, 8 * 3600U);
+  EXPECT_EQ(conf.partitions[1].rules.gpu_idle_seconds->value, 90U);
+  EXPECT_FALSE(conf.partitions[1].rules.max_gpu_idle_seconds);
+  EXPECT_EQ(conf.partitions[2].rules.gpu_idle_seconds->value, 0U);
+  std::string error;
+  read_power("PartitionName=a GpuIdleTimeout=soon\n", &error);
+  EXPECT_THAT(error, HasSubstr("GpuIdleTimeout=soon: allowed are minutes"));
+}
+
 TEST(PowerKeys, SaysWhatIsAllowed) {
   struct Row {
     const char* text;
@@ -63,7 +77,7 @@ TEST(PowerKeys, SaysWhatIsAllowed) {
            {"SuspendExcStates=SLEEPY\n", "SuspendExcStates=SLEEPY"},
        }) {
     std::string error;
-    read(row.text, &error);
+    read_power(row.text, &error);
     EXPECT_THAT(error, HasSubstr(row.error)) << row.text;
   }
 }

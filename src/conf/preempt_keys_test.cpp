@@ -14,15 +14,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-struct Read {
+struct PreemptRead {
   SlurmConf conf;
   std::vector<std::string> errors, warnings;
 };
 
-Read read(const std::string& text) {
+PreemptRead read_preempt(const std::string& text) {
   const MemorySource source(MemorySource::Files{{"slurm.conf", "ClusterName=c\n" + text}});
   Complaints complaints;
-  Read out;
+  PreemptRead out;
   out.conf = read_slurm_conf(source, complaints);
   if (complaints.failed()) {
     for (const Message& m : complaints.as_error().messages) out.errors.push_back(m.text);
@@ -32,7 +32,7 @@ Read read(const std::string& text) {
 }
 
 TEST(PreemptKeys, HaveSlurmsDefaults) {
-  const PreemptKeys keys = read("").conf.daemon.preempt;
+  const PreemptKeys keys = read_preempt("").conf.daemon.preempt;
   EXPECT_EQ(keys.type, "preempt/none");
   EXPECT_EQ(keys.mode.mode, "OFF");
   EXPECT_FALSE(keys.exempt_seconds);
@@ -40,7 +40,7 @@ TEST(PreemptKeys, HaveSlurmsDefaults) {
 }
 
 TEST(PreemptKeys, ReadsEveryForm) {
-  const Read got = read(
+  const PreemptRead got = read_preempt(
       "PreemptType=preempt/partition_prio\nPreemptMode=suspend,gang,priority\n"
       "PreemptExemptTime=00:10:00\n"
       "PreemptParameters=youngest_first,min_exempt_priority=500,Send_User_Signal\n"
@@ -76,18 +76,19 @@ TEST(PreemptKeys, SaysWhatItCannotMean) {
       {"PartitionName=a PreemptMode=SUSPEND", "needs GANG in the cluster's PreemptMode"},
   };
   for (const Row& row : rows) {
-    EXPECT_THAT(read(row.text).errors, ElementsAre(HasSubstr(row.error))) << row.text;
+    EXPECT_THAT(read_preempt(row.text).errors, ElementsAre(HasSubstr(row.error))) << row.text;
   }
 }
 
 TEST(PreemptKeys, WarnsOfWhatMakesNoDifference) {
-  EXPECT_THAT(read("PreemptMode=REQUEUE").warnings,
+  EXPECT_THAT(read_preempt("PreemptMode=REQUEUE").warnings,
               ElementsAre(HasSubstr("without PreemptType=preempt/partition_prio")));
-  EXPECT_THAT(read("PreemptType=preempt/partition_prio\nPreemptMode=CANCEL,WITHIN").warnings,
-              ElementsAre(HasSubstr("WITHIN makes no difference")));
-  EXPECT_THAT(read("PreemptParameters=oldest_first").warnings,
+  EXPECT_THAT(
+      read_preempt("PreemptType=preempt/partition_prio\nPreemptMode=CANCEL,WITHIN").warnings,
+      ElementsAre(HasSubstr("WITHIN makes no difference")));
+  EXPECT_THAT(read_preempt("PreemptParameters=oldest_first").warnings,
               ElementsAre(HasSubstr("oldest_first is not known")));
-  EXPECT_THAT(read("PreemptMode=GANG").warnings, ElementsAre(HasSubstr("no time slices")));
+  EXPECT_THAT(read_preempt("PreemptMode=GANG").warnings, ElementsAre(HasSubstr("no time slices")));
 }
 
 }  // namespace

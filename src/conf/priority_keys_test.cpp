@@ -13,8 +13,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
 
-PriorityKeys read(const std::string& text, std::vector<std::string>* errors = nullptr,
-                  std::vector<std::string>* warnings = nullptr) {
+PriorityKeys read_priority(const std::string& text, std::vector<std::string>* errors = nullptr,
+                           std::vector<std::string>* warnings = nullptr) {
   const MemorySource source(MemorySource::Files{{"slurm.conf", "ClusterName=c\n" + text}});
   Complaints complaints;
   SlurmConf conf = read_slurm_conf(source, complaints);
@@ -29,7 +29,7 @@ PriorityKeys read(const std::string& text, std::vector<std::string>* errors = nu
 }
 
 TEST(PriorityKeys, HaveSlurmsDefaults) {
-  const PriorityKeys keys = read("");
+  const PriorityKeys keys = read_priority("");
   EXPECT_EQ(keys.type, "priority/multifactor");
   EXPECT_EQ(keys.weight_age, 0u);
   EXPECT_EQ(keys.max_age_seconds, 604800u);
@@ -39,7 +39,7 @@ TEST(PriorityKeys, HaveSlurmsDefaults) {
 
 TEST(PriorityKeys, ReadsEveryForm) {
   std::vector<std::string> warnings;
-  const PriorityKeys keys = read(
+  const PriorityKeys keys = read_priority(
       "PriorityType=priority/basic\nPriorityWeightAge=1000 PriorityWeightFairshare=2\n"
       "PriorityWeightTRES=CPU=1000,Mem=0.5,GRES/gpu:A100=3000\nPriorityMaxAge=14-0\n"
       "PriorityCalcPeriod=00:00:05\nPriorityFavorSmall=YES\nPriorityFlags=incr_only,MAX_TRES\n",
@@ -62,7 +62,7 @@ TEST(PriorityKeys, RefusesWhatItCannotMean) {
         "PriorityWeightTRES=apples=3", "PriorityWeightTRES=CPU=1x", "PriorityCalcPeriod=0",
         "PriorityMaxAge=soon", "PriorityFlags=UPSIDE_DOWN", "PriorityFavorSmall=maybe"}) {
     std::vector<std::string> errors;
-    read(std::string(line) + "\n", &errors);
+    read_priority(std::string(line) + "\n", &errors);
     EXPECT_EQ(errors.size(), 1u) << line;
   }
 }

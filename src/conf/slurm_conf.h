@@ -63,7 +63,8 @@ struct PartitionRules {
   Maybe<bool> hidden, root_only, disable_root_jobs, require_reservation;
   Maybe<std::uint32_t> over_time_limit_minutes;  // UINT32_MAX = unlimited
   Maybe<std::uint32_t> grace_seconds;
-  Maybe<std::uint32_t> suspend_seconds;  // kNeverSuspend = never
+  Maybe<std::uint32_t> gpu_idle_seconds, max_gpu_idle_seconds;  // 0 = no limit
+  Maybe<std::uint32_t> suspend_seconds;                         // kNeverSuspend = never
   Maybe<std::uint32_t> suspend_timeout_seconds, resume_timeout_seconds;
   Maybe<bool> power_down_on_idle;
 };

@@ -13,17 +13,17 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-struct Got {
+struct SlurmRead {
   SlurmConf conf;
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
   std::vector<UnusedKeys> unused;
 };
 
-Got read(std::string text) {
+SlurmRead read_slurm(std::string text) {
   const MemorySource source(MemorySource::Files{{"slurm.conf", std::move(text)}});
   Complaints complaints;
-  Got got;
+  SlurmRead got;
   got.conf = read_slurm_conf(source, complaints);
   if (complaints.failed()) {
     for (const Message& m : complaints.as_error().messages) got.errors.push_back(m.text);
@@ -98,38 +98,38 @@ TEST(SlurmConf, RefusesWithFileAndLine) {
       {"Include missing.conf", "slurm.conf:2: Include missing.conf: no such file"},
   };
   for (const Row& row : rows) {
-    const Got got = read(std::string("ClusterName=c\n") + row.text);
+    const SlurmRead got = read_slurm(std::string("ClusterName=c\n") + row.text);
     EXPECT_THAT(got.errors, ElementsAre(row.error)) << row.text;
   }
-  EXPECT_THAT(read("SlurmctldHost=h").errors,
+  EXPECT_THAT(read_slurm("SlurmctldHost=h").errors,
               ElementsAre("slurm.conf: ClusterName= is missing; Slurm does not start without it"));
 }
 
 TEST(SlurmConf, GathersErrors) {
-  const Got few = read("Foo1=1\nBar2=2\nClusterName=c\nNodeName=n1 CPUs=x Weight=y");
+  const SlurmRead few = read_slurm("Foo1=1\nBar2=2\nClusterName=c\nNodeName=n1 CPUs=x Weight=y");
   EXPECT_EQ(few.errors.size(), 4u);
   std::string many;
   for (int i = 0; i < 50; ++i) many += fmt::format("Qqqq{}=1\n", i);
-  const Got full = read(many);
+  const SlurmRead full = read_slurm(many);
   EXPECT_EQ(full.errors.size(), Complaints::kMaxErrors + 1);
   EXPECT_EQ(full.errors.back(), "and 30 more");
   std::string includes;
   for (int i = 0; i < 20000; ++i) includes += fmt::format("Include no{}\n", i);
-  const Got hopeless = read(includes);
+  const SlurmRead hopeless = read_slurm(includes);
   EXPECT_EQ(hopeless.errors.size(), Complaints::kMaxErrors + 1);
   EXPECT_EQ(hopeless.errors.back(), "and at least 980 more; the rest was not looked at");
 }
 
 TEST(SlurmConf, MissingClusterNameIsToldOnlyByItself) {
-  EXPECT_THAT(read("NodeName=n1\n").errors,
+  EXPECT_THAT(read_slurm("NodeName=n1\n").errors,
               ElementsAre(HasSubstr("slurm.conf: ClusterName= is missing")));
-  EXPECT_THAT(read("Include slurm.conf\n").errors, ElementsAre(HasSubstr("includes itself")));
-  EXPECT_THAT(read(std::string("A\0B", 3)).errors, ElementsAre(HasSubstr("NUL byte")));
-  EXPECT_THAT(read("Qqqq=1\n").errors, ElementsAre(HasSubstr("Qqqq is not a key")));
+  EXPECT_THAT(read_slurm("Include slurm.conf\n").errors, ElementsAre(HasSubstr("includes itself")));
+  EXPECT_THAT(read_slurm(std::string("A\0B", 3)).errors, ElementsAre(HasSubstr("NUL byte")));
+  EXPECT_THAT(read_slurm("Qqqq=1\n").errors, ElementsAre(HasSubstr("Qqqq is not a key")));
 }
 
 TEST(SlurmConf, AppliesDefaultsToFollowingLines) {
-  const Got got = read(
+  const SlurmRead got = read_slurm(
       "ClusterName=c\n"
       "NodeName=early\n"
       "NodeName=DEFAULT CPUs=8 RealMemory=1000 Feature=a\n"
@@ -157,7 +157,7 @@ TEST(SlurmConf, AppliesDefaultsToFollowingLines) {
 }
 
 TEST(SlurmConf, ReadsTypedValues) {
-  const Got got = read(
+  const SlurmRead got = read_slurm(
       "CLUSTERNAME=Big SelectType=SELECT/CONS_TRES "
       "SelectTypeParameters=cr_core,enforce_binding_gres\n"
       "TaskPlugin=affinity,task/cgroup DefMemPerCPU=2G MaxMemPerNode=UNLIMITED DefMemPerGPU=0\n"
@@ -208,7 +208,7 @@ TEST(SlurmConf, ReadsTypedValues) {
 }
 
 TEST(SlurmConf, Warns) {
-  const Got got = read(
+  const SlurmRead got = read_slurm(
       "ClusterName=c\n"
       "MessageTimeout=30\n"
       "VSizeFactor=1 SlurmctldHost=a\nSlurmctldHost=b\n"
@@ -248,7 +248,7 @@ TEST(SlurmConf, Warns) {
 TEST(SlurmConf, WarningsAreBounded) {
   std::string text = "ClusterName=c\n";
   for (int i = 0; i < 1000; ++i) text += fmt::format("MCS{}=1\nMaxArraySize={}\n", i, i);
-  EXPECT_LE(read(text).warnings.size(), Complaints::kMaxWarnings + 2);
+  EXPECT_LE(read_slurm(text).warnings.size(), Complaints::kMaxWarnings + 2);
 }
 
 TEST(Config, ReadsTheRecordedCluster) {

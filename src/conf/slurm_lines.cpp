@@ -8,6 +8,7 @@
 #include "conf/keys.h"
 #include "conf/values.h"
 #include "text/cpumask.h"
+#include "text/duration.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -147,6 +148,16 @@ bool node_address_pair(const Pair& pair, NodeLine& line, Complaints& complaints)
   return true;
 }
 
+/// 0 = no limit.
+std::optional<Located<std::uint32_t>> idle_seconds(const Pair& pair, Complaints& complaints) {
+  const auto limit = text::parse_limit_in_seconds(pair.value);
+  if (limit) return Located<std::uint32_t>{limit->value_or(0), pair.at};
+  complaints.error(pair.at, fmt::format("{}={}: allowed are minutes, hours:minutes:seconds, "
+                                        "days-hours, 90s, 30m, 2h, 0 and UNLIMITED",
+                                        pair.key, shown(pair.value)));
+  return std::nullopt;
+}
+
 bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& complaints) {
   struct TextRow {
     std::string_view key;
@@ -193,6 +204,9 @@ bool partition_rule_pair(const Pair& pair, PartitionRules& rules, Complaints& co
   if (is(pair, "ResumeTimeout")) {
     put(rules.resume_timeout_seconds, number(pair, 0, kMaxPriority, complaints));
   }
+  if (is(pair, "GpuIdleTimeout")) put(rules.gpu_idle_seconds, idle_seconds(pair, complaints));
+  if (is(pair, "MaxGpuIdleTimeout"))
+    put(rules.max_gpu_idle_seconds, idle_seconds(pair, complaints));
   if (is(pair, "PowerDownOnIdle")) put(rules.power_down_on_idle, boolean(pair, complaints));
   if (is(pair, "OverTimeLimit")) {
     if (no_limit(pair)) {

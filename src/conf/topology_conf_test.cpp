@@ -9,14 +9,14 @@ namespace {
 
 using testing::ElementsAre;
 
-struct Got {
+struct NetworkRead {
   std::optional<TopologyConf> conf;
   std::vector<std::string> errors;
 };
 
-Got read(NetworkPlugin plugin, MemorySource::Files files) {
+NetworkRead read_network(NetworkPlugin plugin, MemorySource::Files files) {
   Complaints complaints;
-  Got got;
+  NetworkRead got;
   got.conf =
       read_topology(MemorySource(std::move(files)), plugin, {"slurm.conf", 7}, "c", complaints);
   if (complaints.failed()) {
@@ -28,12 +28,13 @@ Got read(NetworkPlugin plugin, MemorySource::Files files) {
 }
 
 TEST(TopologyConf, ATreeIsRead) {
-  const Got got = read(NetworkPlugin::tree, {{"topology.conf",
-                                              "# the racks\n"
-                                              "SwitchName=leaf1 Nodes=n[1-2]\n"
-                                              "switchname=leaf2 nodes=n3,n4 LinkSpeed=100\n"
-                                              "SwitchName=core Switches=leaf[1-2]\n"
-                                              "BlockName=other Nodes=n1\n"}});
+  const NetworkRead got =
+      read_network(NetworkPlugin::tree, {{"topology.conf",
+                                          "# the racks\n"
+                                          "SwitchName=leaf1 Nodes=n[1-2]\n"
+                                          "switchname=leaf2 nodes=n3,n4 LinkSpeed=100\n"
+                                          "SwitchName=core Switches=leaf[1-2]\n"
+                                          "BlockName=other Nodes=n1\n"}});
   EXPECT_THAT(got.errors, ElementsAre());
   ASSERT_EQ(got.conf->switches.size(), 3u);
   EXPECT_THAT(got.conf->switches[0].nodes, ElementsAre("n1", "n2"));
@@ -42,15 +43,15 @@ TEST(TopologyConf, ATreeIsRead) {
 }
 
 TEST(TopologyConf, BlocksHaveSizes) {
-  const Got given = read(NetworkPlugin::block, {{"topology.conf",
-                                                 "BlockName=b1 Nodes=n[1-4]\n"
-                                                 "BlockName=b2 Nodes=n[5-9]\n"
-                                                 "BlockSizes=8,4\n"}});
+  const NetworkRead given = read_network(NetworkPlugin::block, {{"topology.conf",
+                                                                 "BlockName=b1 Nodes=n[1-4]\n"
+                                                                 "BlockName=b2 Nodes=n[5-9]\n"
+                                                                 "BlockSizes=8,4\n"}});
   EXPECT_THAT(given.errors, ElementsAre());
   EXPECT_THAT(given.conf->block_sizes, ElementsAre(4u, 8u));
-  const Got smallest =
-      read(NetworkPlugin::block,
-           {{"topology.conf", "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-9]\n"}});
+  const NetworkRead smallest =
+      read_network(NetworkPlugin::block,
+                   {{"topology.conf", "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-9]\n"}});
   EXPECT_THAT(smallest.conf->block_sizes, ElementsAre(4u));
 }
 
@@ -89,26 +90,28 @@ TEST(TopologyConf, ComplaintsNameTheLine) {
       {block, "BlockName=a Nodes=n1\nBlockSizes=x\n", nullptr},
   };
   for (const Row& row : rows) {
-    const Got got = read(row.plugin, {{"topology.conf", row.text}});
+    const NetworkRead got = read_network(row.plugin, {{"topology.conf", row.text}});
     if (row.error != nullptr) {
       EXPECT_THAT(got.errors, ElementsAre(row.error)) << row.text;
     } else {
       EXPECT_EQ(got.errors.size(), 1u) << row.text;
     }
   }
-  EXPECT_THAT(read(tree, {}).errors,
+  EXPECT_THAT(read_network(tree, {}).errors,
               ElementsAre("slurm.conf:7: TopologyPlugin=topology/tree needs topology.conf beside "
                           "slurm.conf, and there is none"));
 }
 
 TEST(TopologyConf, AFlatNetworkNeedsNoFile) {
-  const Got got = read(NetworkPlugin::flat, {{"topology.conf", "SwitchName=a Nodes=n1\n"}});
+  const NetworkRead got =
+      read_network(NetworkPlugin::flat, {{"topology.conf", "SwitchName=a Nodes=n1\n"}});
   EXPECT_FALSE(got.conf);
   EXPECT_THAT(got.errors, ElementsAre());
 }
 
 TEST(TopologyYaml, GoesBeforeTopologyConf) {
-  const Got got = read(NetworkPlugin::flat, {{"topology.conf", "nonsense\n"}, {"topology.yaml", R"(
+  const NetworkRead got =
+      read_network(NetworkPlugin::flat, {{"topology.conf", "nonsense\n"}, {"topology.yaml", R"(
 - topology: spare
   flat: true
 - topology: main
@@ -130,7 +133,7 @@ TEST(TopologyYaml, GoesBeforeTopologyConf) {
 }
 
 TEST(TopologyYaml, BlocksAndComplaints) {
-  const Got blocks = read(NetworkPlugin::tree, {{"topology.yaml", R"(
+  const NetworkRead blocks = read_network(NetworkPlugin::tree, {{"topology.yaml", R"(
 - topology: main
   block:
     block_sizes: [2, 4]
@@ -160,7 +163,7 @@ TEST(TopologyYaml, BlocksAndComplaints) {
        "tree:, block:, flat:"},
   };
   for (const Row& row : rows) {
-    const Got got = read(NetworkPlugin::tree, {{"topology.yaml", row.text}});
+    const NetworkRead got = read_network(NetworkPlugin::tree, {{"topology.yaml", row.text}});
     if (row.error != nullptr) {
       EXPECT_THAT(got.errors, testing::Contains(row.error)) << row.text;
     } else {

@@ -12,6 +12,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::ShowConfig:
     case Kind::ListHistory:
     case Kind::ListPriorities:
+    case Kind::MeasureSteps:
       return {kind, Who::anyone, Where::reader};
     case Kind::SubmitJob:
     case Kind::CreateStep:
@@ -39,11 +40,14 @@ Rule rule_of(wire::Kind kind) {
     case Kind::JobGone:
     case Kind::JobGpus:
     case Kind::GpuHealth:
+    case Kind::JobGpuIdle:
     case Kind::StepStarted:
     case Kind::StepEnded:
     case Kind::NodeTrouble:
     case Kind::Beat:
       return {kind, Who::agent, Where::state};
+    case Kind::MeasuredOnNode:
+      return {kind, Who::agent, Where::reader};
     // Answers and pushes of the controller itself, and what clients and nodes say to each other.
     case Kind::Hello:
     case Kind::Done:
@@ -66,6 +70,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::DiagnoseReply:
     case Kind::HistoryReply:
     case Kind::PrioritiesReply:
+    case Kind::StepsMeasured:
     case Kind::Launch:
     case Kind::LaunchReply:
     case Kind::Input:
@@ -97,11 +102,17 @@ Rule rule_of(wire::Kind kind) {
     case Kind::SignalStep:
     case Kind::EndStep:
     case Kind::SuspendJob:
+    case Kind::AskGpuIdle:
+    case Kind::SayInBatch:
+    case Kind::EndProbation:
     case Kind::Supervise:
     case Kind::Supervised:
     case Kind::SuperviseEnd:
     case Kind::SuperviseSignal:
     case Kind::SuperviseSay:
+    case Kind::SuperviseMeasure:
+    case Kind::TasksMeasured:
+    case Kind::MeasureOnNodes:
     case Kind::SuperviseAttach:
       return {kind, Who::nobody, Where::none};
   }

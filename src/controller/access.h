@@ -18,7 +18,7 @@ enum class Who {
 
 enum class Where {
   none,
-  reader,  // answered from what was published: no waiting for the state thread
+  reader,  // answered from what was published, or by nodes: no waiting for the state thread
   state,   // changes or reads the state
 };
 

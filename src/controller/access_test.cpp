@@ -36,12 +36,12 @@ TEST(Access, EveryRowSaysWhichThreadAnswers) {
 
 TEST(Access, UsersSendOnlyWhatIsChecked) {
   const std::set<std::string> expected = {
-      "Ping",           "ListJobs",    "ListNodes",  "ShowConfig",
-      "ListHistory",    "SubmitJob",   "CreateStep", "GetAllocation",
-      "ReclaimJob",     "ReclaimStep", "FinishJob",  "WaitJob",
-      "GetAccess",      "GetScript",   "ExplainJob", "ListReservations",
-      "ActOnJobs",      "CancelJobs",  "Change",     "Diagnose",
-      "ListPriorities",
+      "Ping",           "ListJobs",     "ListNodes",  "ShowConfig",
+      "ListHistory",    "SubmitJob",    "CreateStep", "GetAllocation",
+      "ReclaimJob",     "ReclaimStep",  "FinishJob",  "WaitJob",
+      "GetAccess",      "GetScript",    "ExplainJob", "ListReservations",
+      "ActOnJobs",      "CancelJobs",   "Change",     "Diagnose",
+      "ListPriorities", "MeasureSteps",
   };
   EXPECT_EQ(sendable_by(kUser, false), expected);
   // An agent's connection gives no rights to who is not allowed to be one.
@@ -64,7 +64,8 @@ TEST(Access, NodeEventsNeedARegisteredAgent) {
     if (!without.contains(name)) more.insert(name);
   }
   EXPECT_EQ(more, (std::set<std::string>{"JobBegun", "JobGone", "JobGpus", "GpuHealth",
-                                         "StepStarted", "StepEnded", "NodeTrouble", "Beat"}));
+                                         "JobGpuIdle", "StepStarted", "StepEnded", "NodeTrouble",
+                                         "Beat", "MeasuredOnNode"}));
 }
 
 TEST(Access, UnknownNumbersAreRefused) {

@@ -176,6 +176,11 @@ Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_
     const auto time = moment(key, value, now);
     if (!time) return pass(time.error());
     change.deadline = *time;
+  } else if (text::equal_ignoring_case(key, "GpuIdleTimeout")) {
+    change.gpu_idle_seconds = text::parse_limit_in_seconds(value);
+    if (!change.gpu_idle_seconds) {
+      return bad(key, value, "minutes, hours:minutes:seconds, 90s, 30m, 2h, 0 or UNLIMITED");
+    }
   } else if (is_key(key, "Dependency", 3)) {
     change.dependency = std::string(value);
   } else {
@@ -197,8 +202,9 @@ std::string without_prefix(std::string_view option, std::string_view value) {
 
 std::string nearest_key(std::string_view key) {
   std::vector<std::string_view> known = {
-      "TimeLimit", "Priority",   "Nice",    "Comment",    "StartTime",     "EndTime",
-      "Deadline",  "Dependency", "Requeue", "Contiguous", "OverSubscribe", "ArrayTaskThrottle"};
+      "TimeLimit",     "Priority",          "Nice",          "Comment", "StartTime",
+      "EndTime",       "Deadline",          "Dependency",    "Requeue", "Contiguous",
+      "OverSubscribe", "ArrayTaskThrottle", "GpuIdleTimeout"};
   for (const OptionKey& row : kOptionKeys) known.push_back(row.key);
   return text::nearest(key, known);
 }

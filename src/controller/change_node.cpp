@@ -115,7 +115,9 @@ Result<void> check_reason(const job::NodeChange& change, const job::State& state
   return {};
 }
 
-Result<std::vector<std::string>> names_meant(const job::State& state, const std::string& list) {
+}  // namespace
+
+Result<std::vector<std::string>> nodes_meant(const job::State& state, const std::string& list) {
   std::vector<std::string> names;
   if (text::equal_ignoring_case(list, "ALL")) {
     for (const cluster::Node& node : state.cluster().nodes) names.push_back(node.name);
@@ -135,8 +137,6 @@ Result<std::vector<std::string>> names_meant(const job::State& state, const std:
   return std::move(*expanded);
 }
 
-}  // namespace
-
 Result<void> change_node(job::State& state, const Caller& caller, const wire::Change& ask,
                          job::Time now) {
   if (!caller.privileged) return pass(job::job_error(job::JobFault::not_yours));
@@ -146,7 +146,7 @@ Result<void> change_node(job::State& state, const Caller& caller, const wire::Ch
     if (is_key(key.name(), "NodeName", 4)) continue;
     if (auto added = add_key(change, key.name(), key.value()); !added) return added;
   }
-  const auto names = names_meant(state, selected(ask, "NodeName", 4));
+  const auto names = nodes_meant(state, selected(ask, "NodeName", 4));
   if (!names) return pass(names.error());
   for (const std::string& name : *names) {
     if (auto fine = check_reason(change, state, name); !fine) return fine;

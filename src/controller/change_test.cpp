@@ -210,6 +210,35 @@ TEST_F(ChangeTest, NodesNeedAReasonToLeave) {
   EXPECT_NE(update("node", {{"NodeName", "gpu1"}, {"State", "POWER_DOWN"}}, kRoot), "");
 }
 
+TEST_F(ChangeTest, GpusAreTakenOutByHand) {
+  const auto out = [&](const char* node) {
+    return c.state.cluster().nodes[*c.state.cluster().find_node(node)].gpus_out;
+  };
+  const auto gpu = [&](const std::string& which, const std::string& state,
+                       const std::string& reason = "", const Caller& who = kRoot) {
+    std::vector<std::pair<std::string, std::string>> keys = {{"gpu", which}, {"State", state}};
+    if (!reason.empty()) keys.emplace_back("Reason", reason);
+    return update("gpu", keys, who);
+  };
+  EXPECT_EQ(gpu("gpu1:2", "drain", "hot", kAlice), "Access/permission denied");
+  EXPECT_EQ(gpu("gpu1:2", "drain"),
+            "You must specify a reason when DRAINING a GPU. Request denied");
+  EXPECT_EQ(gpu("gpu1:2", "down", "hot"), "Invalid GPU state specified: down");
+  for (const char* which : {"gpu1", "gpu1:", ":1", "gpu1:x", "gpu1:-1", "gpu1:9", "nowhere:0"}) {
+    EXPECT_NE(gpu(which, "drain", "hot"), "") << which;
+  }
+  EXPECT_EQ(update("gpu", {{"gpu", "gpu1:0"}, {"Weight", "1"}}, kRoot),
+            "Update of this parameter is not supported: Weight=1");
+  EXPECT_EQ(update("gpu", {{"gpu", "gpu1:0"}}, kRoot), "No changes specified");
+  EXPECT_TRUE(out("gpu1").empty());
+  EXPECT_EQ(gpu("gpu[1-2]:0,2-3", "DRAIN", "hot"), "");
+  ASSERT_EQ(out("gpu1").size(), 3U);
+  EXPECT_TRUE(out("gpu2").at(3).starts_with("hot [root@")) << out("gpu2").at(3);
+  EXPECT_EQ(gpu("gpu1:2", "resume"), "");
+  EXPECT_EQ(out("gpu1").size(), 2U);
+  EXPECT_EQ(gpu("gpu1:2", "resume"), "Invalid GPU state specified");
+}
+
 TEST_F(ChangeTest, PartitionsComeChangeAndGo) {
   const std::vector<std::pair<std::string, std::string>> fresh = {
       {"PartitionName", "fresh"}, {"Nodes", "gpu[1-2]"}, {"MaxTime", "60"}};

@@ -39,6 +39,13 @@ wire::Done change(job::State& state, const Caller& caller, const wire::Change& a
     done = create_nodes(state, caller, ask, context, now);
   } else if (ask.what() == "node" && ask.action() == "delete") {
     done = delete_nodes(state, caller, ask, context, now);
+  } else if (ask.what() == "gpu" && ask.action() == "update") {
+    auto lines = change_gpus(state, caller, ask, context, now);
+    if (lines) {
+      for (const Message& line : *lines) *reply.add_lines() = wire::to_line(line);
+    } else {
+      done = pass(std::move(lines.error()));
+    }
   } else if (ask.what() == "partition") {
     done = change_partition(state, caller, ask, context, now);
   } else if (ask.what() == "reservation") {

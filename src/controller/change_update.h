@@ -31,6 +31,10 @@ Result<void> change_step(job::State& state, const Caller& caller, const wire::Ch
                          job::Time now);
 Result<void> change_node(job::State& state, const Caller& caller, const wire::Change& ask,
                          job::Time now);
+/// Lines to be told with it.
+Result<std::vector<Message>> change_gpus(job::State& state, const Caller& caller,
+                                         const wire::Change& ask, const ChangeContext& context,
+                                         job::Time now);
 Result<void> create_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
                           ChangeContext& context, job::Time now);
 Result<void> delete_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
@@ -41,6 +45,9 @@ Result<std::string> change_reservation(job::State& state, const Caller& caller,
                                        job::Time now);
 Result<void> change_partition(job::State& state, const Caller& caller, const wire::Change& ask,
                               const ChangeContext& context, job::Time now);
+
+/// The nodes of a host list, or ALL.
+Result<std::vector<std::string>> nodes_meant(const job::State& state, const std::string& list);
 
 /// A key of Slurm's that cannot be changed here, and what to do instead.
 struct RefusedKey {

@@ -41,12 +41,18 @@ void Engine::carry_out(const job::Effect& effect, job::Time now) {
           tell_ended(each);
         } else if constexpr (std::is_same_v<E, job::Notice>) {
           notice(each);
+        } else if constexpr (std::is_same_v<E, job::SayInBatch>) {
+          say_in_batch(each);
+        } else if constexpr (std::is_same_v<E, job::AskGpuIdle>) {
+          ask_gpu_idle(each);
         } else if constexpr (std::is_same_v<E, job::GrantStep>) {
           grant_step(each, now);
         } else if constexpr (std::is_same_v<E, job::StepMustWait>) {
           step_must_wait(each);
         } else if constexpr (std::is_same_v<E, job::RefuseStep>) {
           refuse_step(each);
+        } else if constexpr (std::is_same_v<E, job::EndProbation>) {
+          end_probation(each);
         } else if constexpr (std::is_same_v<E, job::SwitchNodes>) {
           switch_nodes(each);
         } else {
@@ -218,6 +224,32 @@ void Engine::notice(const job::Notice& effect) {
   std::set<Peer> peers = owners_.step_peers(effect.job);
   if (const auto owner = owners_.owner(effect.job)) peers.insert(*owner);
   for (const Peer peer : peers) outbox_.push(peer, message);
+}
+
+void Engine::say_in_batch(const job::SayInBatch& effect) {
+  wire::SayInBatch message;
+  message.set_node(effect.node);
+  message.set_job_id(effect.job);
+  message.set_attempt(effect.attempt);
+  message.set_line(effect.line);
+  to_node(effect.node, message);
+}
+
+void Engine::ask_gpu_idle(const job::AskGpuIdle& effect) {
+  for (const std::string& node : effect.nodes) {
+    wire::AskGpuIdle message;
+    message.set_node(node);
+    message.set_job_id(effect.job);
+    message.set_attempt(effect.attempt);
+    to_node(node, message);
+  }
+}
+
+void Engine::end_probation(const job::EndProbation& effect) {
+  wire::EndProbation message;
+  message.set_node(effect.node);
+  message.set_index(effect.gpu);
+  to_node(effect.node, message);
 }
 
 void Engine::grant_step(job::GrantStep effect, job::Time now) {

@@ -176,6 +176,7 @@ class Engine {
   void job_gone(Turn& turn, const Request& request);
   void job_gpus(Turn& turn, const Request& request);
   void gpu_health(Turn& turn, const Request& request);
+  void job_gpu_idle(Turn& turn, const Request& request);
   void step_started(Turn& turn, const Request& request);
   void step_ended(Turn& turn, const Request& request);
   void node_trouble(Turn& turn, const Request& request);
@@ -199,6 +200,9 @@ class Engine {
   void tell_waiting(const job::TellWaiting& effect);
   void tell_ended(const job::TellEnded& effect);
   void notice(const job::Notice& effect);
+  void say_in_batch(const job::SayInBatch& effect);
+  void ask_gpu_idle(const job::AskGpuIdle& effect);
+  void end_probation(const job::EndProbation& effect);
   void grant_step(job::GrantStep effect, job::Time now);
   void step_must_wait(const job::StepMustWait& effect);
   void refuse_step(const job::RefuseStep& effect);

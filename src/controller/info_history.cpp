@@ -67,6 +67,7 @@ wire::HistoryStep step_of(const wire::JobInfo& job, const wire::StepRecord& reco
   out.set_max_rss_kb(record.use().max_rss_kb());
   out.set_max_rss_rank(record.use().max_rss_rank());
   out.set_total_rss_kb(record.use().total_rss_kb());
+  if (record.use().has_figures()) *out.mutable_figures() = record.use().figures();
   return out;
 }
 

@@ -64,6 +64,7 @@ void put_who(wire::JobInfo& out, const InfoSite& site, const job::Job& job) {
   if (job.gpu_uses) {
     for (const wire::GpuUse& use : job.gpu_uses->all) *out.add_gpu_use() = use;
   }
+  if (job.gpu_idle_seconds) out.set_gpu_idle_seconds(*job.gpu_idle_seconds);
   out.set_comment(job.comment);
   out.set_admin_comment(job.admin_comment);
   out.set_extra(job.what->extra);

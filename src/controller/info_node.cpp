@@ -241,6 +241,12 @@ wire::PartitionInfo partition_info(const InfoSite& site, const job::State& state
   const job::PreemptMode mode = own_mode ? *policy->second.preempt_mode : preempt.mode;
   out.set_preempt_mode(std::string(job::preempt_word(mode)));
   if (known) out.set_grace_seconds(static_cast<std::uint32_t>(policy->second.grace));
+  if (known && policy->second.gpu_idle_seconds) {
+    out.set_gpu_idle_seconds(*policy->second.gpu_idle_seconds);
+  }
+  if (known && policy->second.max_gpu_idle_seconds) {
+    out.set_max_gpu_idle_seconds(*policy->second.max_gpu_idle_seconds);
+  }
   const conf::SlurmConf& conf = setup.config.slurm;
   const auto changed = state.partition_records().find(partition.name);
   const bool as_written = changed == state.partition_records().end();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "text/size.h"
+#include "text/tres.h"
 
 namespace berth::controller {
 namespace {
@@ -80,7 +81,9 @@ std::string tres_words(const TresCounts& counts, const TrackedTres& tracked) {
         total += ask.count;
       }
     }
-    if (total > 0) add(out, fmt::format("{}={}", name, total));
+    if (total == 0) continue;
+    const bool size = name.ends_with(text::kGpuMemory);
+    add(out, fmt::format("{}={}", name, size ? text::format_mb(total) : std::to_string(total)));
   }
   return out;
 }
@@ -111,6 +114,7 @@ TresCounts counts_of(const cluster::Node& node) {
   counts.memory_mb = node.memory_mb;
   counts.billing = true;
   for (const cluster::Gres& gres : node.gres) {
+    if (gres.is_told()) continue;
     for (const cluster::Device& device : gres.devices) {
       counts.gres.push_back({gres.name, device.type, device.units});
     }
@@ -121,6 +125,7 @@ TresCounts counts_of(const cluster::Node& node) {
 std::string gres_words(const cluster::Node& node) {
   std::string out;
   for (const cluster::Gres& gres : node.gres) {
+    if (gres.is_told()) continue;  // it is not configured
     for (const std::string& type : types_of(gres)) {
       std::uint64_t count = 0;
       Bits sockets;
@@ -143,7 +148,8 @@ std::string gres_used_words(const cluster::Node& node, const cluster::NodeUsage&
     const std::vector<std::uint64_t> units =
         i < usage.gres.size() ? usage.gres[i] : std::vector<std::uint64_t>();
     for (const std::string& type : types_of(node.gres[i])) {
-      add(out, one_gres(node.gres[i], units, type, false));
+      std::string part = one_gres(node.gres[i], units, type, node.gres[i].is_told());
+      if (!part.empty()) add(out, std::move(part));
     }
   }
   return out;

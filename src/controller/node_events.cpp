@@ -162,6 +162,12 @@ void Engine::gpu_health(Turn& /*turn*/, const Request& request) {
   changed_nodes_.insert(message->node());
 }
 
+void Engine::job_gpu_idle(Turn& turn, const Request& request) {
+  const auto message = decoded<wire::JobGpuIdle>(request);
+  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  state_->job_gpu_idle(*message, turn.now);
+}
+
 void Engine::step_started(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepStarted>(request);
   if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;

@@ -51,7 +51,7 @@ void Engine::change(Turn& turn, const Request& request) {
                         }};
   answer_when_stored(turn, request.peer,
                      controller::change(*state_, request.caller, *ask, context, turn.now));
-  if (ask->what() == "node" || ask->what() == "partition") {
+  if (ask->what() == "node" || ask->what() == "partition" || ask->what() == "gpu") {
     all_changed_ = true;
     advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
     adviser_.forget();

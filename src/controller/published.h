@@ -38,6 +38,7 @@ struct JobView {
   job::JobId array_id = 0;    // its own id when it is none
   job::JobId het_leader = 0;  // 0 = none
   std::uint32_t uid = 0;
+  std::uint32_t attempt = 0;
   bool over = false;                // ended, and not COMPLETING
   std::vector<std::string> states;  // base state and flags
   std::string partition;
@@ -64,7 +65,8 @@ struct Picture {
   std::map<job::JobId, std::shared_ptr<const JobView>> jobs;
   std::map<std::string, Bytes> nodes;  // NodeInfo by name
   std::vector<std::string> node_order;
-  std::vector<std::pair<std::string, Bytes>> partitions;  // PartitionInfo
+  std::map<std::string, std::uint64_t, std::less<>> agents;  // who serves a node: a Peer
+  std::vector<std::pair<std::string, Bytes>> partitions;     // PartitionInfo
   std::set<std::string, std::less<>> hidden_partitions;
   std::string cluster_name;
   std::int64_t last_backfill = 0;

@@ -61,6 +61,8 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::job_gpus;
     case Kind::GpuHealth:
       return &Engine::gpu_health;
+    case Kind::JobGpuIdle:
+      return &Engine::job_gpu_idle;
     case Kind::StepStarted:
       return &Engine::step_started;
     case Kind::StepEnded:

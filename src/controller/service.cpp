@@ -43,12 +43,20 @@ Service::Service(net::Loop& loop, Log& log)
     : front_(loop, log,
              {.to_reader =
                   [this](Request request) {
+                    if (request.kind == wire::Kind::MeasureSteps ||
+                        request.kind == wire::Kind::MeasuredOnNode) {
+                      return gauges_->take(std::move(request));
+                    }
                     Reader& reader =
                         request.kind == wire::Kind::ListHistory ? *historian_ : *reader_;
                     reader.ask(std::move(request));
                   },
               .to_state = [this](Request request) { engine_->request(std::move(request)); },
-              .closed = [this](Peer peer) { engine_->closed(peer); }}) {}
+              .closed =
+                  [this](Peer peer) {
+                    engine_->closed(peer);
+                    gauges_->closed(peer);
+                  }}) {}
 
 Service::~Service() {
   front_.stop_listening();
@@ -56,9 +64,11 @@ Service::~Service() {
   if (engine_) engine_->stop();
   if (reader_) reader_->stop();
   if (historian_) historian_->stop();
+  if (gauges_) gauges_->stop();
   front_.drop_all();
   reader_.reset();
   historian_.reset();
+  gauges_.reset();
   engine_.reset();
 }
 
@@ -102,6 +112,7 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                        options.state);
   s.historian_ = std::make_unique<Reader>(s.front_, s.published_, s.users_, s.requests_, refresh,
                                           options.state);
+  s.gauges_ = std::make_unique<Gauges>(s.front_, s.published_, s.requests_, refresh);
   s.engine_->start();
   const std::string path = net::controller_socket(options.run);
   if (auto done = s.front_.listen_unix(path, ::geteuid() == 0 ? 0777 : 0700); !done) {

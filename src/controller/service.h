@@ -10,6 +10,7 @@
 #include "controller/crash_points.h"
 #include "controller/engine.h"
 #include "controller/front.h"
+#include "controller/gauges.h"
 #include "controller/log.h"
 #include "controller/published.h"
 #include "controller/reader.h"
@@ -48,6 +49,7 @@ class Service {
   Front front_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Reader> reader_;
+  std::unique_ptr<Gauges> gauges_;
   std::unique_ptr<Reader> historian_;  // sacct may read for long: squeue does not wait for it
 };
 

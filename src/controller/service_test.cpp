@@ -39,6 +39,42 @@ TEST_F(ServiceTest, ABatchJobRunsAndEndsOnce) {
   EXPECT_TRUE(info.flags().empty());
 }
 
+TEST_F(ServiceTest, WhatAStepUsesIsAskedOfItsAgent) {
+  auto agent = std::make_unique<FakeAgent>(socket());
+  agent->enroll();
+  Talker client(socket());
+  const auto reply = client.ask<wire::SubmitReply>(batch("t1"));
+  ASSERT_TRUE(reply);
+  const auto begin = agent->next<wire::BeginJob>();
+  agent->begun(begin);
+  wire::MeasureSteps ask;
+  ask.add_steps()->set_id(reply->job_id());
+  ask.mutable_steps(0)->set_step(wire::kBatchStep);
+  client.send(ask);
+  const auto question = agent->find<wire::MeasureOnNodes>();
+  EXPECT_EQ(question.job_id(), reply->job_id());
+  EXPECT_EQ(question.attempt(), 1U);
+  EXPECT_EQ(question.step_id(), wire::kBatchStep);
+  ASSERT_EQ(question.nodes_size(), 1);
+  EXPECT_EQ(question.nodes(0), begin.node());
+  wire::MeasuredOnNode answer;
+  answer.set_number(question.number());
+  answer.set_node(begin.node());
+  answer.mutable_figures()->mutable_memory()->set_tasks(1);
+  answer.mutable_figures()->mutable_memory()->set_most(77);
+  agent->send(answer);
+  const auto told = client.next<wire::StepsMeasured>();
+  ASSERT_EQ(told.asked_size(), 1);
+  ASSERT_EQ(told.asked(0).steps_size(), 1);
+  EXPECT_EQ(told.asked(0).steps(0).figures().memory().most(), 77U);
+  EXPECT_EQ(told.asked(0).steps(0).missing_size(), 0);
+  // An agent that goes away is not waited for.
+  client.send(ask);
+  agent->find<wire::MeasureOnNodes>();
+  agent.reset();
+  EXPECT_EQ(client.next<wire::StepsMeasured>().asked(0).steps(0).missing(0), begin.node());
+}
+
 TEST_F(ServiceTest, ARetryGivesTheSameJob) {
   Talker client(socket());
   const auto first = client.ask<wire::SubmitReply>(batch("same"));

@@ -26,6 +26,7 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
   view->array_id = job.array_id();
   if (job.het) view->het_leader = job.het->leader;
   view->uid = job.uid;
+  view->attempt = job.attempt;
   view->over = job::ended(job.base) && !job.flags.completing;
   view->states = job::flag_names(job.flags);
   view->states.emplace_back(job::base_name(job.base));
@@ -122,11 +123,14 @@ void Engine::publish() {
   const InfoSite site{cluster, setup_.keys().accounting_tres, users_};
   const bool all = std::exchange(all_changed_, false);
   std::map<std::string, Bytes> nodes;
+  std::map<std::string, std::optional<Peer>> agents;
   std::uint32_t up = 0;
   for (cluster::NodeIndex i = 0; i < cluster.nodes.size(); ++i) {
     const std::string& name = cluster.nodes[i].name;
     if (state_->node(i).responding && !state_->node(i).down) ++up;
-    if (all || changed_nodes_.contains(name)) nodes[name] = bytes_of(node_info(site, *state_, i));
+    if (!all && !changed_nodes_.contains(name)) continue;
+    nodes[name] = bytes_of(node_info(site, *state_, i));
+    agents[name] = agents_.serving(name);
   }
   std::vector<std::pair<std::string, Bytes>> partitions;
   std::set<std::string, std::less<>> hidden;
@@ -170,6 +174,14 @@ void Engine::publish() {
       picture.priorities = std::move(priorities);
     } else {
       for (auto& [name, bytes] : nodes) picture.nodes[name] = std::move(bytes);
+    }
+    if (all) picture.agents.clear();
+    for (const auto& [name, agent] : agents) {
+      if (agent) {
+        picture.agents[name] = *agent;
+      } else {
+        picture.agents.erase(name);
+      }
     }
     picture.pong = std::move(pong);
   });

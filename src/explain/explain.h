@@ -104,7 +104,8 @@ struct JobNode {
   std::uint64_t memory_mb = 0;
   std::vector<Gpu> gpus;
   std::uint64_t shards = 0;
-  std::size_t component = 0;  // of a heterogeneous job
+  std::uint64_t gpu_memory_mb = 0;  // --gpu-mem: of its GPU, which others may share
+  std::size_t component = 0;        // of a heterogeneous job
 };
 
 /// One element of a job array: each is a job of its own, and takes what the earlier ones left.

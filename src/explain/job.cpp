@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "text/number.h"
+#include "text/tres.h"
 
 namespace berth::explain {
 namespace {
@@ -126,6 +127,7 @@ std::vector<JobNode> job_nodes(const cluster::Cluster& cluster, const place::Job
       view.gpus.push_back({i, known ? gres->devices[i].type : ""});
     });
     if (const cluster::GresShare* shards = share.find("shard")) view.shards = shards->total();
+    if (const auto* memory = share.find(text::kGpuMemory)) view.gpu_memory_mb = memory->total();
     out.push_back(std::move(view));
   }
   return out;

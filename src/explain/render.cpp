@@ -167,6 +167,9 @@ class Writer {
   static std::string share_text(const JobNode& node) {
     std::string out = fmt::format("CPUs {}", node.cpu_mask.ranges());
     if (!node.gpus.empty()) out += fmt::format("  GPUs {}", gpus_text(node.gpus));
+    if (node.gpu_memory_mb > 0) {
+      out += fmt::format(" ({} of its memory)", text::format_mb(node.gpu_memory_mb));
+    }
     if (node.shards > 0) out += fmt::format("  {}", counted(node.shards, "shard"));
     out += fmt::format("  {}", text::format_mb(node.memory_mb));
     return out;

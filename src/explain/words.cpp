@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "text/duration.h"
 #include "text/size.h"
+#include "text/tres.h"
 
 namespace berth::explain {
 namespace {
@@ -34,6 +36,7 @@ std::uint64_t times(std::uint64_t count, std::uint64_t by) {
 
 /// Absurd (and negative) counts are not repeated as if they were meant.
 std::string device_count(std::uint64_t count, const request::GresAsk& ask) {
+  if (ask.name == text::kGpuMemory) return text::format_mb(count) + " of a GPU's memory";
   if (count >= request::kMostDevices) return "an impossible number of GPUs";
   return counted(count, gpu_noun(ask));
 }
@@ -191,6 +194,9 @@ std::string in_words(const Request& request, const place::JobPlan& plan) {
   if (request.time_limit) {
     parts.push_back(*request.time_limit ? time_in_words(**request.time_limit)
                                         : std::string("no time limit"));
+  }
+  if (const auto idle = request.gpu_idle_seconds.value_or(std::nullopt)) {
+    parts.push_back("ended when its GPUs are idle for " + text::spoken_seconds(*idle));
   }
   if (!plan.partition.empty()) parts.push_back("partition " + plan.partition);
   if (request.constraint) parts.push_back("constraint " + *request.constraint);

@@ -247,6 +247,7 @@ Result<void> State::suspend(JobId id, const Caller& caller, Time now) {
     if (part->base != Base::running) continue;
     part->base = Base::suspended;
     part->suspend_time = now;
+    part->running->gpu_idle.suspended();
     m.effect(Suspend{part->id, part->attempt, part->nodes, false});
     m.arm(*part);
     m.touch(*part);
@@ -269,6 +270,7 @@ Result<void> State::resume(JobId id, const Caller& caller, Time now) {
     if (part->base != Base::suspended) continue;
     part->base = Base::running;
     part->seconds_suspended += now - part->suspend_time;
+    part->running->gpu_idle.resumed(part->suspend_time, now);
     part->suspend_time = now;
     m.effect(Suspend{part->id, part->attempt, part->nodes, true});
     m.arm(*part);

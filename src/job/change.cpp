@@ -79,6 +79,9 @@ Result<void> State::change(JobId id, const JobChange& change, const Caller& call
     auto done = set_time_limit(m, job, static_cast<std::uint32_t>((left + 59) / 60), caller, now);
     if (!done) return done;
   }
+  if (change.gpu_idle_seconds) {
+    if (auto done = m.set_gpu_idle(job, *change.gpu_idle_seconds, caller); !done) return done;
+  }
   if (change.dependency) {
     auto done = m.set_dependency(job, *change.dependency, true, now);
     if (!done) return done;
@@ -123,6 +126,15 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
         what->reservation, {job.uid, job.gid, what->account, what->qos, caller.privileged});
     if (!may) return pass(may.error());
     job.reservation_gone = false;
+  }
+  const bool moves = what->request.partitions != job.what->request.partitions;
+  if (job.pending() && moves && !caller.privileged && job.gpu_idle_decided) {
+    const std::string partitions = fmt::format("{}", fmt::join(what->request.partitions, ","));
+    if (auto beyond = gpu_idle_beyond(m.policy, partitions, job.gpu_idle_seconds);
+        !beyond.empty()) {
+      return fail(Code::invalid_time_limit, std::string(slurm_text(Code::invalid_time_limit)),
+                  std::move(beyond));
+    }
   }
   if (job.pending()) {
     const place::JobPlan plan =

@@ -73,6 +73,20 @@ struct Notice {
   Message line;
 };
 
+/// A line in the output of a batch script; `node` is where it runs.
+struct SayInBatch {
+  JobId job = 0;
+  std::uint32_t attempt = 0;
+  std::string node;
+  std::string line;
+};
+/// Ask these nodes how long the job has not used its GPUs there; answered by JobGpuIdle.
+struct AskGpuIdle {
+  JobId job = 0;
+  std::uint32_t attempt = 0;
+  std::vector<std::string> nodes;
+};
+
 /// The step starts. `grant` is complete but for addresses, user and tickets; `specs` (one for each
 /// node, same order as StepGrant.tickets) but for user, home, shell, groups, epoch, expires, nonce.
 struct GrantStep {
@@ -88,6 +102,11 @@ struct RefuseStep {
   std::uint64_t key = 0;
   Error error;
 };
+/// The GPU of the node need not be watched any longer after an Xid.
+struct EndProbation {
+  std::string node;
+  std::uint32_t gpu = 0;
+};
 /// Run SuspendProgram, ResumeProgram or ResumeFailProgram for these nodes, then
 /// State::power_told().
 struct SwitchNodes {
@@ -99,8 +118,8 @@ struct Log {
   std::string text;
 };
 
-using Effect =
-    std::variant<BeginJob, EndJob, EndStep, SignalNodes, Suspend, Forget, GrantJob, TellWaiting,
-                 TellEnded, Notice, GrantStep, StepMustWait, RefuseStep, SwitchNodes, Log>;
+using Effect = std::variant<BeginJob, EndJob, EndStep, SignalNodes, Suspend, Forget, GrantJob,
+                            TellWaiting, TellEnded, Notice, SayInBatch, AskGpuIdle, GrantStep,
+                            StepMustWait, RefuseStep, EndProbation, SwitchNodes, Log>;
 
 }  // namespace berth::job

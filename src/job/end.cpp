@@ -124,6 +124,7 @@ void State::Memory::back_to_queue(Job& job, Time now) {
   job.waits = {};
   job.exit_status = job.derived_exit_status = 0;
   if (!job.what->request.time_limit) job.time_limit_decided = false;
+  if (!job.what->request.gpu_idle_seconds) job.gpu_idle_decided = false;
   if (job.what->request.time_min && job.what->request.time_limit) {
     job.time_limit_minutes = *job.what->request.time_limit;  // it may have been shortened
   }
@@ -242,7 +243,9 @@ void State::job_begun(const wire::JobBegun& message, Time now) {
   const auto parts = m.components_of(*job);
   const bool all = std::ranges::all_of(
       parts, [](const Job* part) { return part->running && part->running->ready; });
-  if (all && job->interactive && !job->detached) m.effect(GrantJob{parts.front()->id});
+  if (!all) return;
+  m.start_gpu_idle(*parts.front(), now);
+  if (job->interactive && !job->detached) m.effect(GrantJob{parts.front()->id});
 }
 
 Result<void> State::finish_job(JobId id, const Caller& caller, std::int32_t exit_status, Time now) {

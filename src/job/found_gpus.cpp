@@ -87,11 +87,15 @@ bool take_found_gpus(cluster::Node& node, Found found) {
       if (device.file.empty()) device.file = from.file();
       if (device.sockets.empty()) device.sockets = sockets_of(from, node.sockets);
       if (from.memory_mb() > 0) device.memory_mb = from.memory_mb();
-      if (parts) device.uuid = from.uuid();
+      if (gres.is_told()) device.units = device.known_memory_mb();
+      if (device.variables.of_vendor && !from.vendor().empty()) {
+        device.variables.only(from.vendor());
+      }
+      if (parts || device.variables.by_uuid) device.uuid = from.uuid();
       if (links_open) device.links = links_of(from, *order);
       changed = changed || device.file != before.file || !(device.sockets == before.sockets) ||
                 device.links != before.links || device.uuid != before.uuid ||
-                device.memory_mb != before.memory_mb;
+                device.memory_mb != before.memory_mb || device.variables != before.variables;
     }
   }
   return changed;

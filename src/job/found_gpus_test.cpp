@@ -48,6 +48,28 @@ TEST(FoundGpus, FillWhatIsOpen) {
   EXPECT_FALSE(take_found_gpus(node, gpus));
 }
 
+TEST(FoundGpus, TellWhoMadeThemAndTheirNames) {
+  cluster::Node node = node_with({"mi300", "mi300"});
+  std::vector gpus = {found("mi300", 0, 0), found("mi300", 1, 1)};
+  for (wire::GpuFound& gpu : gpus) {
+    gpu.set_vendor("amd");
+    gpu.set_uuid("GPU-" + gpu.file());
+  }
+  auto& devices = node.gres[0].devices;
+  EXPECT_TRUE(take_found_gpus(node, gpus));
+  EXPECT_EQ(devices[0].variables, cluster::GpuVariables()) << "AutoDetect= does not ask for it";
+  EXPECT_EQ(devices[0].uuid, "");
+  for (cluster::Device& device : devices) {
+    device.variables.of_vendor = true;
+    device.variables.by_uuid = true;
+  }
+  EXPECT_TRUE(take_found_gpus(node, gpus));
+  EXPECT_TRUE(devices[1].variables.rocr);
+  EXPECT_FALSE(devices[1].variables.cuda || devices[1].variables.of_vendor);
+  EXPECT_EQ(devices[1].uuid, "GPU-/dev/nvidia1");
+  EXPECT_FALSE(take_found_gpus(node, gpus));
+}
+
 TEST(FoundGpus, WhatIsConfiguredStays) {
   cluster::Node node = node_with({"h100", "h100"});
   auto& devices = node.gres[0].devices;

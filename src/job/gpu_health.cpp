@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "job/memory.h"
+#include "text/hostlist.h"
 
 namespace berth::job {
 namespace {
@@ -47,14 +48,95 @@ void tell_holders(State::Memory& m, cluster::NodeIndex index, std::uint32_t gpu,
   }
 }
 
+Result<void> check_gpus(const State::Memory& m, const std::string& name, const GpuChange& change) {
+  const auto index = m.cluster.find_node(name);
+  if (!index) {
+    return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
+                fmt::format("{} is not in slurm.conf", name));
+  }
+  const cluster::Gres* gpus = m.cluster.nodes[*index].find_gres("gpu");
+  const std::size_t count = gpus == nullptr ? 0 : gpus->devices.size();
+  if (change.gpus.any() && change.gpus.last() < count) return {};
+  return fail(Code::bad_value, "Invalid GPU specified",
+              count == 0   ? fmt::format("{} has no GPUs", name)
+              : count == 1 ? fmt::format("{} has GPU 0", name)
+                           : fmt::format("{} has GPUs 0-{}", name, count - 1));
+}
+
+/// Gives back what is out by hand, and what the node only watches. Returns why it stays out, ""
+/// when it does not; `changed` when something was done.
+std::string resume_gpu(State::Memory& m, cluster::NodeIndex index, std::uint32_t gpu,
+                       bool& changed) {
+  NodeState& node = m.nodes[index];
+  changed = node.gpus_drained.erase(gpu) > 0 || changed;
+  const auto told = node.gpus_out.find(gpu);
+  if (told == node.gpus_out.end()) return {};
+  if (!node.gpus_on_probation.contains(gpu)) return told->second;
+  if (!node.responding) return "its node does not respond: " + told->second;
+  m.effect(EndProbation{m.cluster.nodes[index].name, gpu});
+  changed = true;
+  return {};
+}
+
 }  // namespace
+
+GpusOut State::Memory::gpus_out_of(const NodeState& node) {
+  GpusOut out = node.gpus_out;
+  for (const auto& [gpu, drained] : node.gpus_drained) {
+    std::string& words = out[gpu];
+    words =
+        fmt::format("{} [{}]{}{}", drained.reason, drained.by, words.empty() ? "" : ", ", words);
+  }
+  return out;
+}
+
+Result<std::vector<Message>> State::change_gpus(const std::vector<std::string>& names,
+                                                const GpuChange& change) {
+  Memory& m = *m_;
+  if (!change.caller.privileged) return pass(job_error(JobFault::not_yours));
+  for (const std::string& name : names) {
+    if (auto fine = check_gpus(m, name, change); !fine) return pass(std::move(fine.error()));
+  }
+  std::vector<std::string> stays;
+  bool changed = change.drain;
+  for (const std::string& name : names) {
+    const cluster::NodeIndex index = *m.cluster.find_node(name);
+    for (const std::size_t member : change.gpus.members()) {
+      const auto gpu = static_cast<std::uint32_t>(member);
+      if (change.drain) {
+        m.nodes[index].gpus_drained[gpu] = {change.reason.substr(0, kMostWords), change.by};
+        m.effect(Log{fmt::format("node {}: GPU {} is taken out of service: {} [{}]", name, gpu,
+                                 change.reason, change.by)});
+        continue;
+      }
+      const std::string why = resume_gpu(m, index, gpu, changed);
+      if (why.empty()) continue;
+      stays.push_back(fmt::format("GPU {} of node {} stays out of service: {}", gpu, name, why));
+    }
+    m.refresh_usable(index);
+    m.touch_node(index);
+  }
+  if (!changed) {
+    return fail(Code::bad_value, "Invalid GPU state specified",
+                stays.empty() ? std::string("it is in service") : stays.front());
+  }
+  if (!change.drain) {
+    m.effect(Log{fmt::format("{}: GPUs {} are resumed [{}]", text::compress_hostlist(names),
+                             change.gpus.ranges(), change.by)});
+  }
+  std::vector<Message> lines;
+  for (const std::string& words : stays) lines.push_back({Severity::bare, "berth: " + words});
+  return lines;
+}
 
 void State::Memory::take_gpus_out(cluster::NodeIndex index,
                                   const google::protobuf::RepeatedPtrField<wire::GpuOut>& told) {
   GpusOut now;
+  nodes[index].gpus_on_probation.clear();
   for (const wire::GpuOut& one : told) {
     if (one.index() >= kMostGpus) continue;
     now[one.index()] = one.why().substr(0, kMostWords);
+    if (one.probation()) nodes[index].gpus_on_probation.insert(one.index());
   }
   GpusOut before = std::exchange(nodes[index].gpus_out, now);
   if (before == now) return;

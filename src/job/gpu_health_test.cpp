@@ -116,6 +116,102 @@ TEST(GpuHealthOfNodes, ANewConfigurationForgetsNothing) {
   EXPECT_NE(c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:4"), 0U);
 }
 
+GpuChange by_hand(const Bits& gpus, bool drain, const Caller& caller = kRoot) {
+  return {gpus, drain, "fan is broken", "root@2026-01-31T12:00:00", caller};
+}
+
+TEST(GpuHealthOfNodes, OneIsTakenOutByHandAndStaysOut) {
+  Controller c;
+  const cluster::NodeIndex index = *c.state.cluster().find_node("gpu1");
+  const auto out = [&] { return c.state.cluster().nodes[index].gpus_out; };
+  const JobId has = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1");
+  ASSERT_TRUE(c.state.change_gpus({"gpu1"}, by_hand(Bits::range(0, 1), true)));
+  EXPECT_EQ(out().at(0), "fan is broken [root@2026-01-31T12:00:00]");
+  EXPECT_EQ(c.shown(has), "RUNNING None");  // who has it keeps it
+  EXPECT_FALSE(c.at(has).gpu_uses) << "nothing is wrong for the job";
+  EXPECT_EQ(gpus_of(c, c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:2")), Bits::range(2, 3));
+  EXPECT_TRUE(c.state.cluster().nodes[index].usable);
+
+  // What the node tells comes and goes beside it; so do registrations and configurations.
+  take_out(c, "gpu1", {{0, "Xid 79"}});
+  EXPECT_EQ(out().at(0), "fan is broken [root@2026-01-31T12:00:00], Xid 79");
+  wire::NodeReport report;
+  for (const JobId id : c.state.node(index).jobs) {
+    wire::HeldJob& held = *report.add_jobs();
+    held.set_job_id(id);
+    held.set_attempt(1);
+  }
+  c.up("gpu1", report);
+  EXPECT_EQ(out().size(), 2U);
+  EXPECT_EQ(out().at(0), "fan is broken [root@2026-01-31T12:00:00]");
+  c.state.reconfigure(place::corpus::make(), {}, c.now);
+  EXPECT_EQ(out().size(), 2U);
+
+  Dirty dirty = c.state.take_dirty();
+  Stored stored;
+  stored.nodes = std::move(dirty.nodes);
+  stored.jobs = std::move(dirty.jobs);
+  State again(place::corpus::make(), {});
+  again.load(stored, [&](std::uint64_t blob) { return std::optional(c.blobs.at(blob)); }, c.now);
+  EXPECT_EQ(again.cluster().nodes[index].gpus_out, out());
+  EXPECT_EQ(again.find(has)->base, Base::running) << "it keeps the GPU over a restart, too";
+
+  ASSERT_TRUE(c.state.change_gpus({"gpu1"}, by_hand(Bits::of({0}), false)));
+  EXPECT_FALSE(out().contains(0));
+  EXPECT_TRUE(out().contains(1));
+  EXPECT_EQ(c.state.take_dirty().nodes.at(0).gpus_drained_size(), 1);
+}
+
+TEST(GpuHealthOfNodes, ResumeEndsAProbationAndNothingElse) {
+  Controller c;
+  const auto resume = [&](std::size_t gpu) {
+    return c.state.change_gpus({"gpu1"}, by_hand(Bits::of({gpu}), false));
+  };
+  wire::GpuHealth message;
+  message.set_node("gpu1");
+  wire::GpuOut& watched = *message.add_out();
+  watched.set_index(2);
+  watched.set_why("Xid 79 at 12:00:00");
+  watched.set_probation(true);
+  wire::GpuOut& ill = *message.add_out();
+  ill.set_index(3);
+  ill.set_why("2 uncorrected ECC errors: reset it");
+  c.state.gpu_health(message);
+  c.state.take_effects();
+
+  ASSERT_TRUE(resume(2));
+  const auto told = c.effects<EndProbation>();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].node, "gpu1");
+  EXPECT_EQ(told[0].gpu, 2U);
+
+  const auto refused = resume(3);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().hint,
+            "GPU 3 of node gpu1 stays out of service: 2 uncorrected ECC errors: reset it");
+  ASSERT_TRUE(c.state.change_gpus({"gpu1"}, by_hand(Bits::of({3}), true)));
+  const auto in_part = resume(3);
+  ASSERT_TRUE(in_part);
+  ASSERT_EQ(in_part->size(), 1U);
+  EXPECT_THAT(in_part->front().text, HasSubstr("stays out of service: 2 uncorrected"));
+
+  EXPECT_EQ(resume(0).error().hint, "it is in service");
+  c.state.node_lost("gpu1", c.now);
+  EXPECT_THAT(resume(2).error().hint, HasSubstr("its node does not respond"));
+}
+
+TEST(GpuHealthOfNodes, ByHandIsForAdministratorsAndForGpusThatExist) {
+  Controller c;
+  const GpuChange drain = by_hand(Bits::of({3}), true);
+  EXPECT_FALSE(c.state.change_gpus({"gpu1"}, by_hand(Bits::of({0}), true, kAlice)));
+  EXPECT_EQ(c.state.change_gpus({"gpu1"}, by_hand(Bits::of({4}), true)).error().hint,
+            "gpu1 has GPUs 0-3");
+  EXPECT_EQ(c.state.change_gpus({"cpu1"}, drain).error().hint, "cpu1 has no GPUs");
+  EXPECT_EQ(c.state.change_gpus({"gpu1", "none"}, drain).error().hint, "none is not in slurm.conf");
+  const cluster::NodeIndex index = *c.state.cluster().find_node("gpu1");
+  EXPECT_THAT(c.state.cluster().nodes[index].gpus_out, IsEmpty()) << "all of them, or none";
+}
+
 TEST(GpuHealthOfNodes, AThousandTimesInAndOutLeavesNothing) {
   Controller c;
   const cluster::NodeIndex index = *c.state.cluster().find_node("gpu1");

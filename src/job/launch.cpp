@@ -7,12 +7,22 @@
 
 #include "job/step_spec.h"
 #include "place/environment.h"
+#include "place/environment_values.h"
 #include "text/hostlist.h"
 #include "wire/step.pb.h"
 #include "wire/step_ids.h"
 
 namespace berth::job {
 namespace {
+
+/// What a part of a GPU is a part of: nodes watch that jobs keep to theirs.
+void add_wholes(const cluster::Node& node, wire::NodeShare& share) {
+  for (wire::GresShare& part : *share.mutable_gres()) {
+    const cluster::Gres* gres = node.find_gres(part.name());
+    if (gres == nullptr || !gres->shares_gpu) continue;
+    for (const cluster::Device& device : gres->devices) part.add_whole(device.units);
+  }
+}
 
 void add(google::protobuf::RepeatedPtrField<wire::Variable>& out, const std::string& name,
          const std::string& value) {
@@ -59,8 +69,9 @@ std::vector<wire::Variable> prolog_environment(const State& state, const Job& jo
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     if (state.cluster().nodes[share.node].name != node) continue;
     if (const Bits gpus = share.gpus(); gpus.any()) {
-      env["SLURM_JOB_GPUS"] = env["CUDA_VISIBLE_DEVICES"] = env["ROCR_VISIBLE_DEVICES"] =
-          env["GPU_DEVICE_ORDINAL"] = gpus.list();
+      env["SLURM_JOB_GPUS"] = gpus.list();
+      // Scripts stand outside the fence of the job: they count as the node does.
+      env.merge(place::visible_variables(state.cluster().nodes[share.node], gpus, gpus));
     }
   }
   if (epilog) {
@@ -94,6 +105,7 @@ wire::BeginJob begin_job(const State& state, const Job& job, std::string_view no
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     if (state.cluster().nodes[share.node].name == node) {
       *out.mutable_share() = to_wire(state.cluster(), share);
+      add_wholes(state.cluster().nodes[share.node], *out.mutable_share());
     }
   }
   const bool first = !job.nodes.empty() && job.nodes.front() == node;

@@ -8,6 +8,7 @@
 #include "job/memory.h"
 #include "job/record.h"
 #include "place/ask.h"
+#include "text/tres.h"
 #include "text/words.h"
 
 namespace berth::job {
@@ -40,6 +41,12 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   running.ready = !job.flags.configuring;
   running.not_gone = {record.waiting_nodes().begin(), record.waiting_nodes().end()};
   running.keeps_no_cores = record.keeps_no_cores();
+  if (const auto from = record.gpu_idle().counts_from(); from > 0) {
+    // When it stood still is not stored: what was before the last time does not count.
+    running.gpu_idle.start(std::max(from, job.suspend_time));
+    running.gpu_idle.warnings = record.gpu_idle().warnings();
+    running.gpu_idle.last_warning = record.gpu_idle().last_warning();
+  }
   m.usage->take(m.held(job));
   m.remember_giving_way(job);
   // Of a job of an older controller.
@@ -89,6 +96,8 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     if (!index) continue;
     read_record(record, m.nodes[*index]);
     apply_node_changes(m.cluster.nodes[*index], m.nodes[*index]);
+    // Jobs may hold of it what only the node knows, such as the memory of its GPUs.
+    take_found_gpus(m.cluster.nodes[*index], m.nodes[*index].found_gpus);
   }
   m.usage = std::make_unique<cluster::Usage>(m.cluster);
   m.configure_power(now);
@@ -140,6 +149,9 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     const bool holds = kept.flags.completing || (!ended(kept.base) && kept.base != Base::pending);
     if (holds) {
       cluster::Allocation held = kept.allocation;
+      for (cluster::NodeShare& share : held.nodes) {  // what nodes tell may have become less
+        std::erase_if(share.gres, [](const auto& one) { return one.name == text::kGpuMemory; });
+      }
       if (record.keeps_no_cores()) {
         for (cluster::NodeShare& share : held.nodes) share.cores = {};
         held.whole_nodes = false;

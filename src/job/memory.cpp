@@ -218,6 +218,7 @@ void State::Memory::arm(const Job& job) {
       for (const auto& [id, step] : job.running->open_steps) {
         if (step.limit_at && !step.ending) at(*step.limit_at);
       }
+      at(gpu_idle_due(job));
     }
     at(job.deadline);
     if (job.preempted) at(job.preempted->until);
@@ -275,8 +276,8 @@ void State::Memory::refresh_usable(cluster::NodeIndex index) {
     node.state_reason = "is being switched off";
   }
   refresh_wake(index);
-  if (node.gpus_out != state.gpus_out) {
-    node.gpus_out = state.gpus_out;
+  if (auto out = gpus_out_of(state); node.gpus_out != out) {
+    node.gpus_out = std::move(out);
     usage->refresh_gpus_out(index);
   } else {
     usage->refresh_room(index);
@@ -331,7 +332,8 @@ bool State::Memory::fits(const cluster::Allocation& allocation, bool only_usable
     if (share.node >= cluster.nodes.size()) return false;
     if (only_usable && !nodes[share.node].usable()) return false;
     if (!cluster::is_free(cluster.nodes[share.node], usage->at(share.node), share,
-                          allocation.whole_nodes, cluster.settings.memory_is_consumed)) {
+                          allocation.whole_nodes, cluster.settings.memory_is_consumed,
+                          !only_usable)) {
       return false;
     }
   }

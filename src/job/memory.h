@@ -134,6 +134,8 @@ struct State::Memory {
   /// gpu_health.cpp: these GPUs of the node are out of service now, and no others.
   void take_gpus_out(cluster::NodeIndex index,
                      const google::protobuf::RepeatedPtrField<wire::GpuOut>& told);
+  /// All that are out of service, by hand or as its agent told, and why.
+  [[nodiscard]] static std::map<std::uint32_t, std::string> gpus_out_of(const NodeState& node);
   /// State= and Reason= of a node that was not known before.
   void take_configured_state(cluster::NodeIndex index, Time now);
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
@@ -262,11 +264,31 @@ struct State::Memory {
   void power_again(Time now);
   void flush_power();
 
+  // gpu_idle.cpp
+  /// So long all GPUs of the job, with all its components, may be idle; nullopt: for ever, or it
+  /// does not run now.
+  [[nodiscard]] std::optional<Time> gpu_idle_limit(const Job& job);
+  /// When its nodes are to be asked; 0 = not now.
+  [[nodiscard]] Time gpu_idle_due(const Job& job);
+  void start_gpu_idle(Job& leader, Time now);
+  void ask_gpu_idle(Job& leader);
+  /// The node is back; it may have missed the question.
+  void ask_gpu_idle_again(const Job& job, const std::string& node);
+  Result<void> set_gpu_idle(Job& job, std::optional<std::uint32_t> seconds, const Caller& caller);
+  /// --gpu-idle-timeout of a submission: refused, or what is to be said about it.
+  [[nodiscard]] Result<std::vector<Message>> check_gpu_idle(const Submission& what,
+                                                            const std::string& partitions) const;
+
   // resize.cpp
   /// The node has given back what the job was shrunk by; false when it is none of these.
   bool leave_node(Job& job, const std::string& node);
 };
 
+/// GpuIdleTimeout of a partition, for jobs that do not say.
+std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition);
+/// Which of the partitions ("a,b") does not let a job have that much, in words; "" = none.
+std::string gpu_idle_beyond(const Policy& policy, std::string_view partitions,
+                            std::optional<std::uint32_t> seconds);
 /// What request::parse reads besides words.
 request::Surroundings surroundings_of(const wire::Asked& asked, const State::Memory& memory,
                                       const Caller& caller, bool inside_job);

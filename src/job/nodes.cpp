@@ -25,6 +25,7 @@ std::string shortfall(const cluster::Node& node, const wire::NodeReport& report)
   if (cores > 0 && cores < node.cores()) return "Low socket*core count";
   if (report.tmp_disk_mb() < node.tmp_disk_mb) return "Low TmpDisk";
   for (const cluster::Gres& gres : node.gres) {
+    if (gres.is_told()) continue;  // nobody configures how much that is
     std::uint64_t found = 0;
     for (const wire::GresFound& one : report.gres()) {
       if (one.name() == gres.name) found += one.count();
@@ -197,6 +198,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     node.down = true;
     give_reason(node, "Node unexpectedly rebooted", 0, now);
   }
+  node.gpus_unwatched = report.gpus_unwatched();
   if (!agent.emulated()) m.note_gpus(*index, report, now);
   m.take_gpus_out(*index, report.gpus_out());
   m.refresh_usable(*index);
@@ -214,7 +216,10 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   // Steps that waited for this node.
   const std::set<JobId> here = node.jobs;
   for (const JobId id : here) {
-    if (Job* job = m.find(id)) m.retry_waiting(*job, now);
+    Job* job = m.find(id);
+    if (job == nullptr) continue;
+    m.retry_waiting(*job, now);
+    m.ask_gpu_idle_again(*job, report.name());
   }
   return {};
 }

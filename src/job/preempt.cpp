@@ -138,6 +138,7 @@ bool State::preempt(JobId id, JobId by, Time now) {
       part->preempted->until = now + m.policy.preempt.suspend_grace;
       part->base = Base::suspended;
       part->suspend_time = now;
+      part->running->gpu_idle.suspended();
       m.park(*part, true);
       signal_tasks(m, *part, SIGTSTP, false);
     } else {
@@ -175,6 +176,7 @@ bool State::unpark(JobId id, Time now) {
   m.park(*job, false);
   job->base = Base::running;
   job->seconds_suspended += now - job->suspend_time;
+  job->running->gpu_idle.resumed(job->suspend_time, now);
   job->suspend_time = now;
   job->preempted.reset();
   m.effect(Suspend{job->id, job->attempt, job->nodes, true});

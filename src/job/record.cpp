@@ -41,6 +41,16 @@ std::unique_ptr<Preempted> preempted_of(const wire::JobRecord& record) {
   return std::make_unique<Preempted>(out);
 }
 
+void put_gpu_idle(wire::JobRecord& out, const Job& job) {
+  if (!job.gpu_idle_decided) return;
+  wire::GpuIdleLimit& limit = *out.mutable_gpu_idle();
+  if (job.gpu_idle_seconds) limit.set_seconds(*job.gpu_idle_seconds);
+  if (!job.running) return;
+  limit.set_counts_from(job.running->gpu_idle.counts_from);
+  limit.set_warnings(job.running->gpu_idle.warnings);
+  limit.set_last_warning(job.running->gpu_idle.last_warning);
+}
+
 Flags flags_of(const wire::JobRecord& record) {
   Flags flags;
   for (const std::string& name : record.flags()) {
@@ -95,6 +105,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_partition(job.partition);
   if (job.time_limit_minutes) out.set_time_limit_minutes(*job.time_limit_minutes);
   out.set_time_limit_set(job.time_limit_decided);
+  put_gpu_idle(out, job);
   out.set_next_step(job.running ? job.running->steps.next_id() : job.next_step);
   out.set_cancelled(job.ended_by.has_value());
   out.set_ended_by(job.ended_by.value_or(0));
@@ -176,6 +187,8 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   cluster::bind_to(cluster, job.partition, job.allocation);
   if (record.has_time_limit_minutes()) job.time_limit_minutes = record.time_limit_minutes();
   job.time_limit_decided = record.time_limit_set();
+  job.gpu_idle_decided = record.has_gpu_idle();
+  if (record.gpu_idle().has_seconds()) job.gpu_idle_seconds = record.gpu_idle().seconds();
   job.next_step = record.next_step();
   if (record.cancelled()) job.ended_by = record.ended_by();
   job.held = record.held();
@@ -232,6 +245,13 @@ wire::NodeRecord to_record(const std::string& name, const NodeState& node) {
   if (node.power.no_new_jobs) out.add_power_flags("no_new_jobs");
   if (node.power.up_next) out.add_power_flags("up_next");
   if (node.power.down_next) out.add_power_flags("down_next");
+  out.mutable_found_gpus()->Add(node.found_gpus.begin(), node.found_gpus.end());
+  for (const auto& [gpu, drained] : node.gpus_drained) {
+    wire::GpuDrained& one = *out.add_gpus_drained();
+    one.set_index(gpu);
+    one.set_reason(drained.reason);
+    one.set_by(drained.by);
+  }
   return out;
 }
 
@@ -252,6 +272,7 @@ void read_record(const wire::NodeRecord& record, NodeState& node) {
   if (record.features_set()) node.features = record.features();
   node.boot_time = record.boot_time();
   node.last_busy = record.last_busy();
+  node.found_gpus.assign(record.found_gpus().begin(), record.found_gpus().end());
   node.line = record.line();
   for (std::size_t i = 0; i < kPhases.size(); ++i) {
     if (record.power() == kPhases[i]) node.power.phase = static_cast<NodePower::Phase>(i);
@@ -264,6 +285,9 @@ void read_record(const wire::NodeRecord& record, NodeState& node) {
   node.power.no_new_jobs = power_has("no_new_jobs");
   node.power.up_next = power_has("up_next");
   node.power.down_next = power_has("down_next");
+  for (const wire::GpuDrained& one : record.gpus_drained()) {
+    node.gpus_drained[one.index()] = {one.reason(), one.by()};
+  }
 }
 
 }  // namespace berth::job

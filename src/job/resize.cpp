@@ -66,6 +66,7 @@ Result<void> State::shrink(JobId id, const std::vector<std::string>& keep, const
   std::erase_if(job.nodes, [&](const std::string& node) { return gone.contains(node); });
   running.node_names = job.nodes;
   running.facts.allocation = job.allocation;
+  running.gpu_idle.asked.clear();  // some of those who were asked are none of its nodes any more
   for (const std::string& node : gone) running.not_begun.erase(node);
   end_steps_on(m, job, gone);
   std::vector<std::string> told;

@@ -79,6 +79,7 @@ std::string tres_text(const cluster::Cluster& cluster, const cluster::Allocation
     const cluster::Node& node = cluster.nodes[share.node];
     for (const cluster::GresShare& one : share.gres) {
       gres["gres/" + one.name] += one.total();
+      if (one.name == text::kGpuMemory) continue;
       const cluster::Gres* known = node.find_gres(one.name);
       for (std::size_t d = 0; known != nullptr && d < one.units.size(); ++d) {
         if (d >= known->devices.size() || known->devices[d].type.empty()) continue;
@@ -91,7 +92,10 @@ std::string tres_text(const cluster::Cluster& cluster, const cluster::Allocation
   if (memory > 0) out += ",mem=" + megabytes(memory);
   out += fmt::format(",node={}", allocation.nodes.size());
   if (billing) out += fmt::format(",billing={}", cpus);
-  for (const auto& [name, count] : gres) out += fmt::format(",{}={}", name, count);
+  for (const auto& [name, count] : gres) {
+    const bool size = name.ends_with(text::kGpuMemory);
+    out += fmt::format(",{}={}", name, size ? megabytes(count) : std::to_string(count));
+  }
   return out;
 }
 

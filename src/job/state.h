@@ -84,6 +84,15 @@ struct NodeChange {
   Caller caller;
 };
 
+/// `scontrol update gpu=`.
+struct GpuChange {
+  Bits gpus;           // as jobs count them on the node
+  bool drain = false;  // else they are resumed
+  std::string reason;
+  std::string by;  // "root@2026-01-31T12:00:00"
+  Caller caller;
+};
+
 /// `scontrol update JobId=` of what is not an option of sbatch (the rest: update_words).
 struct JobChange {
   std::optional<std::uint32_t> priority;
@@ -97,6 +106,7 @@ struct JobChange {
   std::optional<Time> deadline;
   std::optional<std::string> dependency;  // "" = none
   std::optional<Time> end_time;           // of a running job: sets its time limit
+  std::optional<std::optional<std::uint32_t>> gpu_idle_seconds;  // inner unset = for ever
 };
 
 /// Refusals of actions on jobs, with Slurm's text: job_error(JobFault::no_such_job).
@@ -289,6 +299,8 @@ class State {
   void job_gone(const wire::JobGone& message, Time now);
   /// False when there is no such job any more.
   bool job_gpus(const wire::JobGpus& message, Time now);
+  /// How long a job has not used its GPUs on a node, as AskGpuIdle asked.
+  void job_gpu_idle(const wire::JobGpuIdle& message, Time now);
   /// Which GPUs of a node are out of service: the node is not. Jobs that hold one are told.
   void gpu_health(const wire::GpuHealth& message);
   void step_started(const wire::StepSpec& spec, std::string_view node, Time now);
@@ -343,6 +355,9 @@ class State {
   Result<void> change_step(JobId id, std::uint32_t step, std::optional<std::uint32_t> minutes,
                            const Caller& caller, Time now);
   Result<void> change_node(std::string_view name, const NodeChange& change, Time now);
+  /// Of all these nodes, or none. Lines say what stays out of service nevertheless.
+  Result<std::vector<Message>> change_gpus(const std::vector<std::string>& names,
+                                           const GpuChange& change);
 
   // ---- Configuration ---------------------------------------------------------------------------
   /// slurm.conf was read again, or scontrol changed a partition: running jobs keep their

@@ -7,6 +7,7 @@
 #include "job/launch.h"
 #include "job/memory.h"
 #include "text/hostlist.h"
+#include "wire/step_figures.h"
 #include "wire/step_ids.h"
 
 namespace berth::job {
@@ -72,7 +73,8 @@ void adopt(State::Memory& m, Job& job, const wire::StepSpec& spec) {
   }
 }
 
-void add_usage(wire::StepUsage& sum, const wire::StepUsage& more) {
+/// `node`: which of several; "" = the step has no other.
+void add_usage(wire::StepUsage& sum, const wire::StepUsage& more, std::string_view node) {
   sum.set_user_microseconds(sum.user_microseconds() + more.user_microseconds());
   sum.set_system_microseconds(sum.system_microseconds() + more.system_microseconds());
   sum.set_total_rss_kb(sum.total_rss_kb() + more.total_rss_kb());
@@ -80,6 +82,7 @@ void add_usage(wire::StepUsage& sum, const wire::StepUsage& more) {
     sum.set_max_rss_kb(more.max_rss_kb());
     sum.set_max_rss_rank(more.max_rss_rank());
   }
+  if (more.has_figures()) wire::add_figures(*sum.mutable_figures(), more.figures(), node);
 }
 
 bool listed(const std::vector<std::uint32_t>& codes, std::int32_t status) {
@@ -178,7 +181,7 @@ void State::Memory::add_end(Step& step, const wire::StepEnded& message) {
   }
   step.system_failure = step.system_failure || message.system_failure();
   step.out_of_memory = step.out_of_memory || message.out_of_memory();
-  add_usage(step.usage, message.usage());
+  add_usage(step.usage, message.usage(), step.nodes.size() > 1 ? message.node() : std::string());
 }
 
 void State::Memory::store_step(const Job& job, const Step& step, std::string_view state, Time end) {
@@ -203,6 +206,7 @@ void State::Memory::store_step(const Job& job, const Step& step, std::string_vie
   use.set_max_rss_kb(step.usage.max_rss_kb());
   use.set_max_rss_rank(step.usage.max_rss_rank());
   use.set_total_rss_kb(step.usage.total_rss_kb());
+  if (step.usage.has_figures()) *use.mutable_figures() = step.usage.figures();
   dirty_steps.push_back(std::move(out));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "job/state_test_fixture.h"
+#include "wire/step_figures.h"
 
 namespace berth::job::testing {
 namespace {
@@ -162,6 +163,34 @@ TEST(Steps, AStepIsAdoptedFromItsSpec) {
   EXPECT_EQ(d.effects<StepMustWait>().size(), 1U);
   d.step_ends(id, 0, 0);
   EXPECT_EQ(d.effects<GrantStep>().at(0).grant.step_id(), 1U);
+}
+
+TEST(Steps, WhatTasksUsedIsAddedUpAndStored) {
+  Controller c;
+  const JobId id = c.started("-N2 -n2 --ntasks-per-node=1 --mem=1G");
+  c.state.create_step(step(id, "-N2 -n2"), 1, kAlice, c.now);
+  const std::vector<std::string> nodes = c.at(id).running->open_steps.at(0).nodes;
+  ASSERT_EQ(nodes.size(), 2U);
+  c.state.take_dirty();
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    wire::StepEnded message;
+    message.set_node(nodes[rank]);
+    message.set_job_id(id);
+    message.set_attempt(1);
+    message.set_step_id(0);
+    message.mutable_usage()->set_user_microseconds(100);
+    wire::StepFigures& figures = *message.mutable_usage()->mutable_figures();
+    wire::note(*figures.mutable_read(), rank, 1000 * (rank + 1));
+    if (rank == 1) wire::note(*figures.mutable_gpu_memory(), rank, 77);
+    c.state.step_ended(message, c.now);
+  }
+  const wire::StepUse use = c.state.take_dirty().steps.back().use();
+  EXPECT_EQ(use.user_microseconds(), 200U);
+  EXPECT_EQ(use.figures().read().total(), 3000U);
+  EXPECT_EQ(use.figures().read().most_node(), nodes[1]);
+  EXPECT_EQ(use.figures().read().least_node(), nodes[0]);
+  EXPECT_EQ(use.figures().gpu_memory().tasks(), 1U);
+  EXPECT_FALSE(use.figures().has_cpu());
 }
 
 TEST(Steps, TheStepOfSrunsOwnJob) {

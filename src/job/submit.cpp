@@ -186,6 +186,10 @@ class Builder {
     }
   }
   void set_limit(Job& job) const {
+    if (job.what->request.gpu_idle_seconds) {
+      job.gpu_idle_decided = true;
+      job.gpu_idle_seconds = *job.what->request.gpu_idle_seconds;
+    }
     if (!job.what->request.time_limit) return;
     job.time_limit_decided = true;
     job.time_limit_minutes = *job.what->request.time_limit;
@@ -330,6 +334,12 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
     for (Message& warning : place::network_warnings(m.cluster, part->request)) {
       out.warnings.push_back(std::move(warning));
     }
+    auto idle = m.check_gpu_idle(*part, partition_text(m.cluster, *part));
+    if (!idle) {
+      return pass(
+          refusal(command, idle.error().code, idle.error().what(), std::move(idle.error().hint)));
+    }
+    out.warnings.insert(out.warnings.end(), idle->begin(), idle->end());
   }
   if (ask.test_only()) {
     out.id = m.take_id();
@@ -409,6 +419,8 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.reservation_gone = rest.reservation_gone;
   element.time_limit_decided = rest.time_limit_decided;
   element.time_limit_minutes = rest.time_limit_minutes;
+  element.gpu_idle_decided = rest.gpu_idle_decided;
+  element.gpu_idle_seconds = rest.gpu_idle_seconds;
   element.comment = rest.comment;
   element.admin_comment = rest.admin_comment;
   element.sluid = next_sluid(rest.submit_time);

@@ -53,6 +53,7 @@ void running_due(State::Memory& m, Job& job, Time now) {
     }
   }
   check_steps(m, job, now);
+  if (const Time due = m.gpu_idle_due(job); due > 0 && due <= now) m.ask_gpu_idle(job);
 }
 
 void due(State::Memory& m, Job& job, Time now) {

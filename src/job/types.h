@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "cluster/cluster.h"
 #include "cluster/usage.h"
+#include "job/gpu_idle_clock.h"
 #include "job/ports.h"
 #include "job/power.h"
 #include "job/wait_log.h"
@@ -189,6 +190,7 @@ struct Running {
   bool warned = false;               // --signal was sent
   Time known_end = 0;                // as State::ends_changed() has told it
   bool released = false;             // Usage was given back
+  GpuIdleClock gpu_idle;             // of a heterogeneous job: in its leader
   bool keeps_no_cores = false;       // was suspended for another job, which may have its cores
   /// Nodes the job was shrunk by, until they have said JobGone; not part of the allocation.
   std::map<std::string, cluster::NodeShare> leaving;
@@ -269,6 +271,8 @@ struct Job {
   std::string partition;       // the one it runs in, or the one(s) asked for while pending
   bool time_limit_decided = false;
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
+  bool gpu_idle_decided = false;
+  std::optional<std::uint32_t> gpu_idle_seconds;  // so long its GPUs may be idle; unset = for ever
   std::uint32_t next_step = 0;
   std::optional<std::uint32_t> ended_by;  // who cancelled it
   std::string comment;
@@ -313,6 +317,12 @@ struct Job {
   [[nodiscard]] Time over_by() const;
 };
 
+/// A GPU that an administrator took out of service.
+struct GpuDrained {
+  std::string reason;
+  std::string by;  // "root@2026-01-31T12:00:00"
+};
+
 /// Beyond slurm.conf: what a node said and what was done to it.
 struct NodeState {
   bool registered = false;  // since the controller started
@@ -342,6 +352,9 @@ struct NodeState {
   wire::NodeAddress address;
   std::vector<wire::GpuFound> found_gpus;         // what its agent told
   std::map<std::uint32_t, std::string> gpus_out;  // out of service, and why: as its agent told
+  std::set<std::uint32_t> gpus_on_probation;      // of these: only because of an Xid that is over
+  std::map<std::uint32_t, GpuDrained> gpus_drained;
+  bool gpus_unwatched = false;  // nobody sees whether they are in use
   double load = 0;
   std::optional<std::uint64_t> free_memory_mb;
   std::set<JobId> jobs;        // hold something here
@@ -362,6 +375,8 @@ struct PartitionPolicy {
   Time grace = 0;                           // GraceTime
   std::uint32_t priority_job_factor = 1;
   std::optional<std::uint32_t> over_time_minutes;
+  std::optional<std::uint32_t> gpu_idle_seconds;      // of jobs that do not say; unset = none
+  std::optional<std::uint32_t> max_gpu_idle_seconds;  // unset = no bound
   bool root_only = false;
   bool disable_root = false;
   bool require_reservation = false;

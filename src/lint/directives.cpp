@@ -245,7 +245,7 @@ void find_refused(const Facts& facts, Report& report) {
   report.add(0, fmt::format("It is refused: {}", error->what()), error->hint);
 }
 
-constexpr std::array<Entry, 16> kRules = {{
+constexpr std::array<Entry, 16> kDirectivesRules = {{
     {{"B201", Level::warning, "A directive after the first command is not seen",
       "sbatch stops reading #SBATCH lines at the first line that is neither blank nor a comment.",
       "module load cuda\n#SBATCH --gres=gpu:4", "#SBATCH --gres=gpu:4\nmodule load cuda"},
@@ -317,7 +317,7 @@ constexpr std::array<Entry, 16> kRules = {{
 }  // namespace
 
 std::span<const Entry> directive_rules() {
-  return kRules;
+  return kDirectivesRules;
 }
 
 }  // namespace berth::lint

@@ -133,7 +133,7 @@ void find_local_output(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 6> kRules = {{
+constexpr std::array<Entry, 6> kFilesRules = {{
     {{"B701", Level::note, "The directory of the output does not exist",
       "berth creates it when the job starts, as Slurm does from 26.11 on. Under an older Slurm the "
       "job dies without a trace.",
@@ -166,7 +166,7 @@ constexpr std::array<Entry, 6> kRules = {{
 }  // namespace
 
 std::span<const Entry> file_rules() {
-  return kRules;
+  return kFilesRules;
 }
 
 }  // namespace berth::lint

@@ -170,7 +170,7 @@ void find_fewer_tasks_than_meant(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 5> kRules = {{
+constexpr std::array<Entry, 5> kGpuBindingRules = {{
     {{"B109", Level::warning, "A step holds GPUs that none of its tasks sees",
       "A binding (often the one that --gpus-per-task of the job implies, which steps inherit) "
       "shows each task fewer GPUs than the step takes. The rest is held and unused.",
@@ -209,7 +209,7 @@ constexpr std::array<Entry, 5> kRules = {{
 }  // namespace
 
 std::span<const Entry> gpu_binding_rules() {
-  return kRules;
+  return kGpuBindingRules;
 }
 
 }  // namespace berth::lint

@@ -313,7 +313,7 @@ void find_wide_shards(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 4> kRules = {{
+constexpr std::array<Entry, 4> kGpuNamesRules = {{
     {{"B101", Level::error, "A GPU request is misspelled",
       "--gres is written name:type:count, and --gpus and its relatives type:count, with the type "
       "as "
@@ -344,7 +344,7 @@ constexpr std::array<Entry, 4> kRules = {{
 }  // namespace
 
 std::span<const Entry> gpu_name_rules() {
-  return kRules;
+  return kGpuNamesRules;
 }
 
 }  // namespace berth::lint

@@ -358,7 +358,7 @@ void find_total_read_as_per_node(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 6> kRules = {{
+constexpr std::array<Entry, 6> kGpuSharingRules = {{
     {{"B104", Level::warning, "Tasks of a node see the same GPUs and will use the same one",
       "--gres, --gpus and --gpus-per-node give the GPUs to the job. They bind nothing: every task "
       "of a node sees all of them, in the same order, and a program that takes \"the first GPU\" "
@@ -409,7 +409,7 @@ constexpr std::array<Entry, 6> kRules = {{
 }  // namespace
 
 std::span<const Entry> gpu_sharing_rules() {
-  return kRules;
+  return kGpuSharingRules;
 }
 
 }  // namespace berth::lint

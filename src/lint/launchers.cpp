@@ -321,7 +321,7 @@ void find_expanded_too_early(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 11> kRules = {{
+constexpr std::array<Entry, 11> kLaunchersRules = {{
     {{"B401", Level::warning, "A launcher without srun runs on the first node only",
       "A batch script runs on the first node. torchrun, python -m torch.distributed.* and "
       "accelerate "
@@ -392,7 +392,7 @@ constexpr std::array<Entry, 11> kRules = {{
 }  // namespace
 
 std::span<const Entry> launcher_rules() {
-  return kRules;
+  return kLaunchersRules;
 }
 
 }  // namespace berth::lint

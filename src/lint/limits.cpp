@@ -277,7 +277,7 @@ void find_refused_job(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 11> kRules = {{
+constexpr std::array<Entry, 11> kLimitsRules = {{
     {{"B604", Level::error, "The time limit is above that of the partition",
       "By default such a job is accepted and waits forever (PartitionTimeLimit); with "
       "EnforcePartLimits it is refused.",
@@ -335,7 +335,7 @@ constexpr std::array<Entry, 11> kRules = {{
 }  // namespace
 
 std::span<const Entry> limit_rules() {
-  return kRules;
+  return kLimitsRules;
 }
 
 }  // namespace berth::lint

@@ -123,7 +123,7 @@ void find_closed_partition(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 4> kRules = {{
+constexpr std::array<Entry, 4> kPlacesRules = {{
     {{"B601", Level::error, "There is no such partition",
       "The finding lists the partitions and names the most similar one.", "#SBATCH --partition=gup",
       "#SBATCH --partition=gpu"},
@@ -143,7 +143,7 @@ constexpr std::array<Entry, 4> kRules = {{
 }  // namespace
 
 std::span<const Entry> place_rules() {
-  return kRules;
+  return kPlacesRules;
 }
 
 }  // namespace berth::lint

@@ -326,7 +326,7 @@ void find_no_wait(const Facts& facts, Report& report) {
       "wait      (as the last line)");
 }
 
-constexpr std::array<Entry, 6> kRules = {{
+constexpr std::array<Entry, 6> kStepsRules = {{
     {{"B501", Level::error, "A step needs more CPUs than the job has",
       "A step runs inside what the job was given. Tasks × CPUs per task beyond that is refused "
       "with "
@@ -371,7 +371,7 @@ constexpr std::array<Entry, 6> kRules = {{
 }  // namespace
 
 std::span<const Entry> step_rules() {
-  return kRules;
+  return kStepsRules;
 }
 
 }  // namespace berth::lint

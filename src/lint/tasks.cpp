@@ -136,7 +136,7 @@ void find_too_many_threads(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 5> kRules = {{
+constexpr std::array<Entry, 5> kTasksRules = {{
     {{"B301", Level::error, "--ntasks differs from nodes × ntasks-per-node",
       "When --ntasks is given it decides, and --ntasks-per-node is only the most a node may get. "
       "The CPUs for the larger number are held all the same. More tasks than the nodes may take "
@@ -169,7 +169,7 @@ constexpr std::array<Entry, 5> kRules = {{
 }  // namespace
 
 std::span<const Entry> task_rules() {
-  return kRules;
+  return kTasksRules;
 }
 
 }  // namespace berth::lint

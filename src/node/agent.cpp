@@ -66,18 +66,27 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                      return uid == 0 || uid == ::geteuid() || uid == place_.slurm_uid;
                    },
                .where = [this] { return controller(); }}),
-      steps_(here_, {.started =
-                         [this](const NodeStep& at, const std::string& spec) {
-                           wire::StepStarted message;
-                           message.set_spec(spec);
-                           message.set_node(at.node);
-                           uplink_.send(message);
-                         },
-                     .ended =
-                         [this](const NodeStep& at, const wire::StepEnded& ended) {
-                           uplink_.send(ended);
-                           jobs_.step_ended(at);
-                         }}),
+      steps_(here_,
+             {.started =
+                  [this](const NodeStep& at, const std::string& spec) {
+                    wire::StepStarted message;
+                    message.set_spec(spec);
+                    message.set_node(at.node);
+                    uplink_.send(message);
+                  },
+              .ending =
+                  [this](const NodeStep& at, wire::StepEnded& ended) {
+                    step_gpus_.put(at, true, *ended.mutable_usage()->mutable_figures());
+                    step_gpus_.forget(at);
+                  },
+              .ended =
+                  [this](const NodeStep& at, const wire::StepEnded& ended) {
+                    uplink_.send(ended);
+                    jobs_.step_ended(at);
+                  },
+              .measured =
+                  [this](const NodeStep& at, const Steps::Question& question,
+                         const wire::TasksMeasured* tasks) { measured(at, question, tasks); }}),
       jobs_(here_, steps_,
             {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
              .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
@@ -94,8 +103,12 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
               return found == keys_.end() ? std::string() : found->second;
             }),
       meter_(metered_gpus(inventory_)),
+      step_gpus_(mark_of_process),
+      idle_(metered_gpus(inventory_)),
       // A value that cannot be read was refused with the file.
       gpu_parameters_(conf::gpu_parameters(inventory_.keys.node).value_or(conf::GpuParameters())),
+      gpu_memory_(metered_gpus(inventory_),
+                  [this](std::uint32_t pid) { return steps_.owner(pid); }),
       health_(metered_gpus(inventory_), gpu_parameters_.probation, look_at_holder),
       gpu_watch_(loop, log, children_,
                  {.round = [this](const GpuRound& round) { gpus_seen(round); },
@@ -237,11 +250,8 @@ wire::RegisterNodes Agent::registration() const {
       report.add_steps()->set_spec(std::move(spec));
     }
     for (const wire::HeldJob& held : jobs_.held(node.name())) *report.add_jobs() = held;
-    for (const auto& [gpu, why] : gpus_out_) {
-      wire::GpuOut& out = *report.add_gpus_out();
-      out.set_index(gpu);
-      out.set_why(why);
-    }
+    report.set_gpus_unwatched(place_.emulated || !idle_.sees_all());
+    put_gpus_out(*report.mutable_gpus_out());
   }
   wire::NodeAddress& address = *message.mutable_address();
   if (by_tcp_) {
@@ -394,8 +404,25 @@ void Agent::take(const wire::Frame& frame) {
     case wire::Kind::SignalStep:
       if (const auto m = read(static_cast<wire::SignalStep*>(nullptr))) signal(*m);
       return;
+    case wire::Kind::MeasureOnNodes:
+      if (const auto m = read(static_cast<wire::MeasureOnNodes*>(nullptr))) measure(*m);
+      return;
     case wire::Kind::SuspendJob:
       if (const auto m = read(static_cast<wire::SuspendJob*>(nullptr))) suspend(*m);
+      return;
+    case wire::Kind::AskGpuIdle:
+      if (const auto m = read(static_cast<wire::AskGpuIdle*>(nullptr))) tell_gpu_idle(*m);
+      return;
+    case wire::Kind::SayInBatch:
+      if (const auto m = read(static_cast<wire::SayInBatch*>(nullptr))) {
+        steps_.say({m->node(), {m->job_id(), m->attempt(), wire::kBatchStep}}, m->line(), true);
+      }
+      return;
+    case wire::Kind::EndProbation:
+      if (const auto m = read(static_cast<wire::EndProbation*>(nullptr))) {
+        health_.end_probation(m->index());
+        tell_health();
+      }
       return;
     case wire::Kind::Forget:
       if (const auto m = read(static_cast<wire::Forget*>(nullptr))) {

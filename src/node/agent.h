@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,14 @@
 #include "net/pid_file.h"
 #include "node/gate.h"
 #include "node/gpu_health.h"
+#include "node/gpu_idle.h"
+#include "node/gpu_memory.h"
 #include "node/gpu_meter.h"
 #include "node/gpu_watch.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
 #include "node/options.h"
+#include "node/step_gpus.h"
 #include "node/steps.h"
 #include "node/switchboard.h"
 #include "node/uplink.h"
@@ -68,6 +72,11 @@ class Agent {
   void end_step(const wire::EndStep& message);
   void suspend(const wire::SuspendJob& message);
   void begin(const wire::BeginJob& message);
+  // agent_measure.cpp
+  void measure(const wire::MeasureOnNodes& message);
+  void measured(const NodeStep& at, const Steps::Question& question,
+                const wire::TasksMeasured* tasks);
+  void meter_steps(const GpuRound& round);
   [[nodiscard]] net::Address controller() const;
   void see_epoch(std::uint64_t epoch);
   void check_health();
@@ -75,12 +84,20 @@ class Agent {
   void watch_gpus();
   void tell_gpus(const NodeJob& job);
   void tell_gpus_of_all();
+  // agent_memory.cpp
+  GpuMeter::Owns see_gpu_memory(const GpuRound& round, const std::vector<Jobs::Holder>& holders);
+  void over_gpu_memory(const GpuMemory::Key& key, const GpuMemoryUse& use,
+                       const std::vector<Jobs::Holder>& holders);
+  void name_over_user(const GpuMemory::Key& key, const GpuMemoryUse& use,
+                      const std::vector<Jobs::Holder>& holders);
+  void tell_gpu_idle(const wire::AskGpuIdle& message);
   // agent_health.cpp
   void gpus_seen(const GpuRound& round);
   void xid_seen(const survey::Xid& xid);
   void gpus_freed(const NodeJob& job);
   void tell_health();
   void send_health();
+  void put_gpus_out(google::protobuf::RepeatedPtrField<wire::GpuOut>& out) const;
 
   net::Loop& loop_;
   Log& log_;
@@ -99,7 +116,11 @@ class Agent {
   Jobs jobs_;
   Gate gate_;
   GpuMeter meter_;
+  StepGpus step_gpus_;
+  GpuIdle idle_;
   conf::GpuParameters gpu_parameters_;
+  GpuMemory gpu_memory_;
+  std::set<GpuMemory::Key> told_over_;  // they and their neighbours have heard of it
   GpuHealth health_;
   GpuHealth::Out gpus_out_;           // as the controller was told
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second

@@ -53,4 +53,16 @@ void Agent::tell_gpus_of_all() {
   if (every.count() > 0) loop_.after(every, [this] { tell_gpus_of_all(); });
 }
 
+void Agent::tell_gpu_idle(const wire::AskGpuIdle& message) {
+  const NodeJob job{message.node(), message.job_id(), message.attempt()};
+  wire::JobGpuIdle answer;
+  answer.set_node(job.node);
+  answer.set_job_id(job.job);
+  answer.set_attempt(job.attempt);
+  if (const auto idle = idle_.of(job, std::chrono::steady_clock::now())) {
+    answer.set_idle_ms(static_cast<std::uint64_t>(idle->count()));
+  }
+  uplink_.send(answer);
+}
+
 }  // namespace berth::node

@@ -20,9 +20,12 @@ std::string time_of_day() {
 
 void Agent::gpus_seen(const GpuRound& round) {
   const std::vector<Jobs::Holder> holders = jobs_.with_gpus();
+  const GpuMeter::Owns owns = see_gpu_memory(round, holders);
+  idle_.look(round, holders, std::chrono::steady_clock::now());
   // Its sums are of seconds.
   if (--rounds_to_meter_ <= 0) {
-    meter_.add(round, holders);
+    meter_.add(round, holders, owns);
+    meter_steps(round);
     rounds_to_meter_ = std::max<std::int64_t>(1000 / gpu_parameters_.poll.count(), 1);
   }
   Bits held;
@@ -75,12 +78,17 @@ void Agent::send_health() {
   if (place_.emulated) return;
   wire::GpuHealth message;
   message.set_node(inventory_.nodes.front().name());
-  for (const auto& [gpu, why] : gpus_out_) {
-    wire::GpuOut& out = *message.add_out();
-    out.set_index(gpu);
-    out.set_why(why);
-  }
+  put_gpus_out(*message.mutable_out());
   uplink_.send(message);
+}
+
+void Agent::put_gpus_out(google::protobuf::RepeatedPtrField<wire::GpuOut>& out) const {
+  for (const auto& [gpu, why] : gpus_out_) {
+    wire::GpuOut& one = *out.Add();
+    one.set_index(gpu);
+    one.set_why(why);
+    one.set_probation(health_.on_probation(gpu));
+  }
 }
 
 }  // namespace berth::node

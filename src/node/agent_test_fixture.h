@@ -226,6 +226,7 @@ class AgentTest : public testing::Test {
   std::optional<wire::JobGone> gone_;
   std::vector<wire::StepEnded> ended_;
   std::vector<wire::StepStarted> started_;
+  std::vector<wire::MeasuredOnNode> measured_;
 
  private:
   void take(const wire::Frame& frame) {
@@ -252,6 +253,9 @@ class AgentTest : public testing::Test {
         break;
       case wire::Kind::StepStarted:
         started_.push_back(*wire::decode<wire::StepStarted>(frame.payload));
+        break;
+      case wire::Kind::MeasuredOnNode:
+        measured_.push_back(*wire::decode<wire::MeasuredOnNode>(frame.payload));
         break;
       default:
         break;

@@ -10,12 +10,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/process.h"
+#include "step/oom_score.h"
 
 namespace berth::node {
-namespace {}  // namespace
 
 Children::Children(net::Loop& loop) : loop_(loop) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -59,8 +60,11 @@ Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   words.insert(words.begin(), plan.program);
   std::vector<std::string> variables = plan.environment;
   pid_t pid = 0;
+  std::optional<step::StartsUnspared> unspared;
+  if (!plan.spared) unspared.emplace();
   const int why = ::posix_spawn(&pid, plan.program.c_str(), &actions, &attributes,
                                 pointers_to(words).data(), pointers_to(variables).data());
+  unspared.reset();
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (why != 0) return fail(Code::io, fmt::format("{}: {}", plan.program, std::strerror(why)));

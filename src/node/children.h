@@ -29,6 +29,7 @@ class Children {
     std::vector<int> descriptors;          // become 3, 4, …; -1 = left out
     int output = -1;                       // its standard output; -1 = /dev/null
     std::string directory = "/";
+    bool spared = false;  // as this process, when memory runs out
   };
   /// In a process group of its own, standard streams on /dev/null, no blocked signals.
   Result<pid_t> start(const Plan& plan, Exited exited);

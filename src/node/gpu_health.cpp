@@ -115,6 +115,14 @@ void GpuHealth::name_holder(Gpu& gpu, std::uint32_t pid,
                                : fmt::format("{} is on it", who)};
 }
 
+void GpuHealth::end_probation(std::uint32_t gpu) {
+  if (gpu < gpus_.size()) gpus_[gpu].xid.clear();
+}
+
+bool GpuHealth::on_probation(std::uint32_t gpu) const {
+  return gpu < gpus_.size() && gpus_[gpu].sign.empty() && !gpus_[gpu].xid.empty();
+}
+
 GpuHealth::Out GpuHealth::out() const {
   Out out;
   for (std::size_t i = 0; i < gpus_.size(); ++i) {

@@ -49,8 +49,12 @@ class GpuHealth {
   /// The last job on these GPUs has ended and everything of it is gone: who is on one of them now
   /// was not part of it.
   void freed(const Bits& gpus);
+  /// Somebody knows that the GPU is well again after an Xid. What it tells of itself stays.
+  void end_probation(std::uint32_t gpu);
 
   [[nodiscard]] Out out() const;
+  /// It is out for an Xid alone, and tells nothing bad.
+  [[nodiscard]] bool on_probation(std::uint32_t gpu) const;
 
  private:
   struct Gpu {

@@ -190,5 +190,24 @@ TEST(GpuHolder, IsReadFromTheMachine) {
   EXPECT_FALSE(look_at_holder(0x7ffffff0).lives);
 }
 
+TEST(GpuHealth, SomebodyMayEndTheProbation) {
+  Site site;
+  site.look();
+  site.health.xid({0, 79}, site.now, "12:00:00");
+  EXPECT_TRUE(site.health.on_probation(0));
+  site.round.samples[0].ecc_uncorrected = 1;
+  EXPECT_THAT(site.look().at(0), HasSubstr("ECC"));
+  EXPECT_FALSE(site.health.on_probation(0)) << "it is ill";
+  site.health.end_probation(0);
+  EXPECT_THAT(site.look().at(0), HasSubstr("ECC")) << "what the hardware says stays";
+  site.round.samples[0].ecc_uncorrected = 0;
+  EXPECT_THAT(site.look(), IsEmpty());
+  site.health.xid({0, 79}, site.now, "12:00:01");
+  site.look();
+  site.health.end_probation(0);
+  site.health.end_probation(99);
+  EXPECT_THAT(site.look(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace berth::node

@@ -8,17 +8,29 @@ bool GpuMeter::watches_any() const {
   return std::ranges::any_of(gpus_, [](const MeteredGpu& gpu) { return gpu.number.has_value(); });
 }
 
-void GpuMeter::add(const GpuRound& round, const std::vector<Jobs::Holder>& holders) {
+std::map<std::uint32_t, std::uint32_t> GpuMeter::numbers_of(const Bits& gpus) const {
+  std::map<std::uint32_t, std::uint32_t> out;
+  gpus.each([&](std::size_t index) {
+    if (index >= gpus_.size() || !gpus_[index].number || gpus_[index].gpu_instance) return;
+    out[*gpus_[index].number] = static_cast<std::uint32_t>(index);
+  });
+  return out;
+}
+
+void GpuMeter::add(const GpuRound& round, const std::vector<Jobs::Holder>& holders,
+                   const Owns& owns) {
   for (const Jobs::Holder& holder : holders) {
     holder.gpus.each([&](std::size_t index) {
       if (index >= gpus_.size() || !gpus_[index].number) return;
       if (!round.samples.contains(*gpus_[index].number)) return;
-      add(round, index, uses_[holder.at][index]);
+      const auto own = owns.find({holder.at, index});
+      add(round, index, own == owns.end() ? nullptr : &own->second, uses_[holder.at][index]);
     });
   }
 }
 
-void GpuMeter::add(const GpuRound& round, std::size_t index, wire::GpuUse& use) const {
+void GpuMeter::add(const GpuRound& round, std::size_t index, const Own* own,
+                   wire::GpuUse& use) const {
   const MeteredGpu& gpu = gpus_[index];
   const survey::Sample& sample = round.samples.at(*gpu.number);
   const std::uint32_t busy = sample.busy_percent.value_or(0);
@@ -27,12 +39,14 @@ void GpuMeter::add(const GpuRound& round, std::size_t index, wire::GpuUse& use) 
   std::uint32_t processes = 0;
   std::uint64_t of_processes = 0;
   for (const survey::Process& process : round.processes) {
-    if (process.gpu != *gpu.number) continue;
-    if (gpu.gpu_instance && process.gpu_instance != gpu.gpu_instance) continue;
+    if (!gpu.has(process)) continue;
     ++processes;
     of_processes += process.memory_mb.value_or(0);
   }
-  if (gpu.gpu_instance) memory = of_processes;  // the rest of the GPU is others'
+  // The rest of the GPU is others'.
+  if (gpu.gpu_instance) memory = of_processes;
+  if (own != nullptr) memory = own->used_mb;
+  use.set_memory_given_mb(own == nullptr ? 0 : own->given_mb);
   use.set_rounds(use.rounds() + 1);
   use.set_busy_sum(use.busy_sum() + busy);
   use.set_busy_most(std::max(use.busy_most(), busy));

@@ -18,6 +18,11 @@ struct MeteredGpu {
   std::optional<std::uint32_t> gpu_instance;  // of a part
   std::string type;
   std::uint64_t memory_mb = 0;
+
+  /// The process is on this GPU, or on this part of one.
+  [[nodiscard]] bool has(const survey::Process& process) const {
+    return number == process.gpu && (!gpu_instance || gpu_instance == process.gpu_instance);
+  }
 };
 
 struct Inventory;
@@ -29,8 +34,16 @@ class GpuMeter {
   explicit GpuMeter(std::vector<MeteredGpu> gpus) : gpus_(std::move(gpus)) {}
 
   [[nodiscard]] bool watches_any() const;
+  /// The library's number of each → its own; without parts of GPUs, which share one.
+  [[nodiscard]] std::map<std::uint32_t, std::uint32_t> numbers_of(const Bits& gpus) const;
+  /// What a job itself has of a GPU that others share.
+  struct Own {
+    std::uint64_t used_mb = 0;
+    std::uint64_t given_mb = 0;
+  };
+  using Owns = std::map<std::pair<NodeJob, std::size_t>, Own>;
   /// `holders`: the jobs that have GPUs at this moment.
-  void add(const GpuRound& round, const std::vector<Jobs::Holder>& holders);
+  void add(const GpuRound& round, const std::vector<Jobs::Holder>& holders, const Owns& owns = {});
   /// What came together since the last call; without GPUs when that is nothing.
   wire::JobGpus take(const NodeJob& job);
   void forget(const NodeJob& job) { uses_.erase(job); }
@@ -38,7 +51,7 @@ class GpuMeter {
   [[nodiscard]] std::vector<NodeJob> jobs() const;
 
  private:
-  void add(const GpuRound& round, std::size_t index, wire::GpuUse& use) const;
+  void add(const GpuRound& round, std::size_t index, const Own* own, wire::GpuUse& use) const;
 
   std::vector<MeteredGpu> gpus_;
   std::map<NodeJob, std::map<std::size_t, wire::GpuUse>> uses_;

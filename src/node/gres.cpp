@@ -8,6 +8,8 @@
 #include <map>
 
 #include "text/hostlist.h"
+#include "text/tres.h"
+#include "text/words.h"
 
 namespace berth::node {
 namespace {
@@ -19,17 +21,14 @@ bool for_node(const GresLine& line, const std::string& node) {
   return !line.nodes || std::ranges::find(*line.nodes, node) != line.nodes->end();
 }
 
-/// The method in force: of a line that names the node, else of one for all.
-const conf::Located<std::string>* method_of(const std::optional<conf::GresConf>& gres,
-                                            const std::string& node) {
-  const conf::Located<std::string>* for_all = nullptr;
-  const conf::Located<std::string>* own = nullptr;
-  if (!gres) return nullptr;
+std::vector<const GresLine*> lines_for(const std::optional<conf::GresConf>& gres,
+                                       const std::string& node) {
+  std::vector<const GresLine*> out;
+  if (!gres) return out;
   for (const GresLine& line : gres->lines) {
-    if (!line.autodetect || !for_node(line, node)) continue;
-    (line.nodes ? own : for_all) = &*line.autodetect;
+    if (for_node(line, node)) out.push_back(&line);
   }
-  return own != nullptr ? own : for_all;
+  return out;
 }
 
 bool exists(const std::string& file) {
@@ -40,18 +39,13 @@ bool exists(const std::string& file) {
 class Resolver {
  public:
   Resolver(const device::Machine& machine, const conf::Config& config, const std::string& node)
-      : machine_(machine) {
-    if (config.gres) {
-      for (const GresLine& line : config.gres->lines) {
-        if (for_node(line, node)) lines_.push_back(&line);
-      }
-    }
+      : machine_(machine), lines_(lines_for(config.gres, node)) {
     for (const conf::NodeLine& line : config.slurm.nodes) {
       if (std::ranges::find(line.names, node) != line.names.end() && line.gres) {
         counted_ = &*line.gres;
       }
     }
-    const auto* method = method_of(config.gres, node);
+    const auto* method = conf::autodetect_of(lines_);
     looked_ = method == nullptr || method->value != "off";
     out_.strict = method != nullptr && looked_;
   }
@@ -272,7 +266,7 @@ class Resolver {
       item.type = line->type;
       item.count = line->amount();
       if (line->cores) item.cores = line->cores->value;
-      const bool shared = line->name == "shard" || line->name == "mps";
+      const bool shared = text::is_part_of_gpu(line->name);
       for (const std::string& file : line->files) {
         if (shared || exists(file)) {
           item.files.push_back(file);
@@ -319,7 +313,7 @@ class Resolver {
 
 Result<device::Detect> detect_of(const std::optional<conf::GresConf>& gres,
                                  const std::string& node) {
-  const auto* method = method_of(gres, node);
+  const auto* method = conf::autodetect_of(lines_for(gres, node));
   if (method == nullptr || method->value == "full") return device::Detect::full;
   if (method->value == "nvml") return device::Detect::nvml;
   if (method->value == "nvidia") return device::Detect::nvidia;
@@ -351,6 +345,7 @@ void Gres::tell(wire::NodeReport& report) const {
     for (const int links : item.links) found.add_links(links);
     found.set_uuid(item.gpu->uuid);
     found.set_memory_mb(item.gpu->memory_mb);
+    found.set_vendor(text::to_lower(device::name_of(item.gpu->vendor)));
   }
   for (const auto& [name, count] : counts) {
     wire::GresFound& found = *report.add_gres();

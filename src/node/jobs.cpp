@@ -323,7 +323,8 @@ std::vector<Jobs::Holder> Jobs::with_gpus() const {
   std::vector<Holder> found;
   for (const auto& [at, job] : jobs_) {
     if (job.phase == Phase::gone) continue;
-    Holder holder{at, gpus_in(job.begin.share())};
+    const wire::NodeShare& share = job.begin.share();
+    Holder holder{at, gpus_in(share), gpu_parts_in(share), job.begin.user()};
     if (holder.gpus.any()) found.push_back(std::move(holder));
   }
   return found;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bits.h"
+#include "node/gpu_shares.h"
 #include "node/steps.h"
 #include "wire/agent.pb.h"
 
@@ -53,7 +54,9 @@ class Jobs {
   /// Jobs that have GPUs, or shares of them, and have not gone.
   struct Holder {
     NodeJob at;
-    Bits gpus;  // as the job counts them on its node
+    Bits gpus;                               // as the job counts them on its node
+    std::map<std::size_t, GpuPart> parts{};  // of those that it shares
+    std::string user{};
   };
   [[nodiscard]] std::vector<Holder> with_gpus() const;
   /// What the controller may have missed: JobBegun of ready jobs, JobGone of those that are gone.

@@ -14,6 +14,7 @@
 #include "net/fds.h"
 #include "net/paths.h"
 #include "node/agent.h"
+#include "step/oom_score.h"
 
 namespace berth::node {
 namespace {
@@ -114,6 +115,9 @@ Result<void> run_agent(const Options& given) {
   ::getrlimit(RLIMIT_NOFILE, &files);
   place.open_files = files.rlim_cur;
   net::raise_fd_limit();
+
+  // Where it may not, the kernel chooses as among all others.
+  if (!options.emulate) step::set_oom_score(step::kNeverKilled);
 
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);

@@ -177,13 +177,14 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
   Fd ours(pair[0]);
   const Fd theirs(pair[1]);
   here_.crash.reached("node.before_spawn");
-  auto pid = here_.children.start(
-      {.program = here_.supervisor,
-       .argv = {},
-       .environment = supervisor_environment(),
-       .descriptors = {theirs.get(), client ? client->fd.get() : -1, lock->get(),
-                       here_.names.mounts(), here_.names.users()}},
-      {});
+  auto pid =
+      here_.children.start({.program = here_.supervisor,
+                            .argv = {},
+                            .environment = supervisor_environment(),
+                            .descriptors = {theirs.get(), client ? client->fd.get() : -1,
+                                            lock->get(), here_.names.mounts(), here_.names.users()},
+                            .spared = true},
+                           {});
   if (!pid) return give_up(std::move(pid.error()));
   here_.crash.reached("node.after_spawn");
   // While the supervisor starts up. It does nothing before it has its order, and goes without one.
@@ -252,22 +253,49 @@ void Steps::watch(Step& step, Fd fd) {
   step.link->start(
       {.on_frame =
            [this, at = step.at](net::Connection&, const wire::Frame& frame) {
+             if (frame.kind == wire::Kind::TasksMeasured) {
+               const auto m = wire::decode<wire::TasksMeasured>(frame.payload);
+               Step* known = find(at);
+               if (m && known != nullptr) answer_questions(*known, &*m);
+             }
              if (frame.kind != wire::Kind::StepEnded) return;
-             if (const auto m = wire::decode<wire::StepEnded>(frame.payload)) {
-               take_result(at, *m);
+             if (auto m = wire::decode<wire::StepEnded>(frame.payload)) {
+               take_result(at, std::move(*m));
              }
            },
        .on_closed = [this, at = step.at](net::Connection&, std::string_view) { link_lost(at); },
        .on_drained = {}});
 }
 
-void Steps::take_result(const NodeStep& at, const wire::StepEnded& ended) {
+void Steps::take_result(const NodeStep& at, wire::StepEnded ended) {
   Step* step = find(at);
   if (step == nullptr || step->result) return;
+  if (events_.ending) events_.ending(at, ended);
   step->result = ended;
+  answer_questions(*step, nullptr);
   tidy_groups(*step);
   here_.crash.reached("node.step_ended");
   events_.ended(at, ended);
+}
+
+void Steps::measure(const NodeStep& at, const Question& question) {
+  // One supervisor that does not answer must not gather questions without end.
+  constexpr std::size_t kMostQuestions = 64;
+  Step* step = find(at);
+  const bool runs = step != nullptr && !step->result && step->ordered && step->link;
+  if (!runs || step->questions.size() >= kMostQuestions) {
+    return events_.measured(at, question, nullptr);
+  }
+  const bool first = step->questions.empty();
+  step->questions.push_back(question);
+  if (first) send(*step, wire::framed(wire::SuperviseMeasure()));
+}
+
+void Steps::answer_questions(Step& step, const wire::TasksMeasured* measured) {
+  const NodeStep at = step.at;
+  for (const Question& question : std::exchange(step.questions, {})) {
+    events_.measured(at, question, measured);
+  }
 }
 
 /// Frames for a supervisor wait until it has its order, or is connected again.
@@ -298,11 +326,12 @@ void Steps::signal(const NodeStep& at, int number, bool tasks_only) {
   send(*step, wire::framed(message));
 }
 
-void Steps::say(const NodeStep& at, const std::string& line) {
+void Steps::say(const NodeStep& at, const std::string& line, bool as_it_is) {
   Step* step = find(at);
   if (step == nullptr || step->result) return;
   wire::SuperviseSay message;
   message.set_line(line);
+  message.set_as_it_is(as_it_is);
   send(*step, wire::framed(message));
 }
 

@@ -61,10 +61,19 @@ struct Surroundings {
 
 class Steps {
  public:
+  /// What the controller wants to know of a step that runs.
+  struct Question {
+    std::uint64_t number = 0;
+    bool with_pids = false;
+  };
   struct Events {
     std::function<void(const NodeStep&, const std::string& spec)> started;
+    /// It has ended; what the agent knows of it can be added before anybody is told.
+    std::function<void(const NodeStep&, wire::StepEnded&)> ending{};
     /// Once the processes are gone, or (stuck_pids) will not go.
     std::function<void(const NodeStep&, const wire::StepEnded&)> ended;
+    /// The answer to measure(); none when the step does not run.
+    std::function<void(const NodeStep&, const Question&, const wire::TasksMeasured*)> measured{};
   };
 
   using Started = std::move_only_function<void(Result<void>)>;
@@ -90,8 +99,12 @@ class Steps {
 
   void end(const NodeStep& at, const std::string& cause, bool now);
   void signal(const NodeStep& at, int number, bool tasks_only);
-  /// A line for the step's user: at its srun, or in the output of a batch script.
-  void say(const NodeStep& at, const std::string& line);
+  /// A line for the step's user: at its srun, or in the output of a batch script. As an error, or
+  /// as it is.
+  void say(const NodeStep& at, const std::string& line, bool as_it_is = false);
+  /// Asks the supervisor what its tasks use now. Questions that come before it has answered share
+  /// its answer.
+  void measure(const NodeStep& at, const Question& question);
   /// Hands a client to the supervisor; an error when the step does not run here.
   Result<void> attach(const NodeStep& at, net::Connection::Released client, bool read_only);
   /// It is not to be started here: a launch that comes later is refused.
@@ -103,8 +116,17 @@ class Steps {
   [[nodiscard]] bool known(const NodeStep& at) const { return steps_.contains(at); }
   /// Whether a step that is known has this cgroup.
   [[nodiscard]] bool uses(const std::string& cgroup) const;
+  /// The step that a process of this machine is part of.
+  [[nodiscard]] std::optional<NodeStep> owner(std::uint32_t pid) const;
   /// Whether an attempt of the step is known on one of the nodes.
   [[nodiscard]] bool knows(std::uint32_t job, const std::string& step) const;
+  /// fn(at, spec, mark) for each step that has not ended; the mark is BERTH_STEP of its processes.
+  template <class Fn>
+  void each_running(Fn&& fn) const {
+    for (const auto& [at, step] : steps_) {
+      if (!step.result) fn(at, step.spec, step.mark);
+    }
+  }
   /// Steps of a job that have not ended.
   [[nodiscard]] std::vector<NodeStep> running(const std::string& node, std::uint32_t job,
                                               std::uint32_t attempt) const;
@@ -129,6 +151,7 @@ class Steps {
     std::optional<wire::StepEnded> result;
     bool ordered = false;              // it has its order
     bool confirmed = false;            // the controller knows of the end, but processes are left
+    std::vector<Question> questions;   // the supervisor was asked, and has not answered
     std::vector<std::string> waiting;  // frames for a supervisor that is not connected or ordered
     net::TimerId timer = net::TimerId::none;
     std::chrono::milliseconds delay{10};
@@ -149,7 +172,8 @@ class Steps {
   wire::Supervise order_for(const Step& step, const wire::Program& program) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);
-  void take_result(const NodeStep& at, const wire::StepEnded& ended);
+  void take_result(const NodeStep& at, wire::StepEnded ended);
+  void answer_questions(Step& step, const wire::TasksMeasured* measured);
   Step* find(const NodeStep& at);
   // steps_lost.cpp
   void link_lost(const NodeStep& at);

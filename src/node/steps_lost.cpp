@@ -141,6 +141,7 @@ void Steps::link_lost(const NodeStep& at) {
   Step* step = find(at);
   if (step == nullptr) return;
   step->link.reset();
+  answer_questions(*step, nullptr);
   if (step->confirmed) return forget(at);
   if (step->result) return;
   if (supervisor_lives(*step)) return again(*step, &Steps::connect);

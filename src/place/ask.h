@@ -30,7 +30,7 @@ struct DeviceAsk {
     return (type.empty() || device.type == type) &&
            (least_memory_mb == 0 || device.known_memory_mb() >= least_memory_mb);
   }
-  [[nodiscard]] bool shares_gpu() const { return name == "shard" || name == "mps"; }
+  [[nodiscard]] bool shares_gpu() const { return text::is_part_of_gpu(name); }
   [[nodiscard]] bool is_gpu() const { return name == "gpu"; }
 };
 

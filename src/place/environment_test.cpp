@@ -208,6 +208,45 @@ TEST(TaskEnvironment, KeepsTheJobsMemoryAndDropsItsGpus) {
   }
 }
 
+TEST(TaskEnvironment, OnlyVariablesThatAreWantedAreSet) {
+  cluster::Cluster cluster = corpus::make();
+  std::vector<cluster::Device>& gpus =
+      cluster.nodes[*cluster.find_node("gpu1")].gres.front().devices;
+  const auto told = [&] {
+    Job job(cluster, "-N1 -n1 --mem=4G --gres=gpu:2",
+            {{"gpu1", Bits::of({0, 1}), Bits::of({1, 2}), 4096, {}}});
+    const StepPlan plan = job.plan("-n1");
+    const Environment inherited = {{"CUDA_VISIBLE_DEVICES", "7"}, {"ROCR_VISIBLE_DEVICES", "8"}};
+    const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[0], inherited);
+    std::string out;
+    for (const char* name : {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+                             "ZE_AFFINITY_MASK"}) {
+      const auto at = env.find(name);
+      out += (out.empty() ? "" : " ") + (at == env.end() ? "-" : at->second);
+    }
+    return out;
+  };
+  EXPECT_EQ(told(), "1,2 1,2 1,2 1,2");
+  for (cluster::Device& gpu : gpus) gpu.variables.only("nvidia");
+  EXPECT_EQ(told(), "1,2 8 - -") << "what nobody is asked to set is the user's";
+  for (cluster::Device& gpu : gpus) gpu.variables.only("amd");
+  EXPECT_EQ(told(), "7 1,2 - -");
+  for (cluster::Device& gpu : gpus) gpu.variables.only("");
+  EXPECT_EQ(told(), "7 8 - -");
+  // Two vendors: each variable has its own.
+  gpus[1].variables.only("nvidia");
+  gpus[2].variables.only("amd");
+  EXPECT_EQ(told(), "1 2 - -");
+  // Names, where a variable takes them and all are known.
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i].variables = {};
+    gpus[i].uuid = "GPU-" + std::to_string(i);
+  }
+  EXPECT_EQ(told(), "GPU-1,GPU-2 GPU-1,GPU-2 1,2 1,2");
+  gpus[2].uuid.clear();
+  EXPECT_EQ(told(), "1,2 1,2 1,2 1,2");
+}
+
 TEST(TaskEnvironment, MpsPercentage) {
   cluster::Cluster cluster = corpus::make();
   cluster::Node& node = cluster.nodes[*cluster.find_node("gpu1")];

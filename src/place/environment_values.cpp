@@ -3,12 +3,30 @@
 #include <algorithm>
 
 #include "text/hostlist.h"
+#include "text/tres.h"
 
 namespace berth::place {
 namespace {
 
-constexpr const char* kVisible[] = {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
-                                    "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+struct Visible {
+  const char* name;
+  bool cluster::GpuVariables::* flag;
+  bool takes_uuids;
+};
+constexpr Visible kVisible[] = {
+    {"CUDA_VISIBLE_DEVICES", &cluster::GpuVariables::cuda, true},
+    {"ROCR_VISIBLE_DEVICES", &cluster::GpuVariables::rocr, true},
+    {"GPU_DEVICE_ORDINAL", &cluster::GpuVariables::opencl, false},
+    {"ZE_AFFINITY_MASK", &cluster::GpuVariables::level_zero, false},
+};
+
+/// Some GPU of the node is told of by that variable.
+bool tells_of(const cluster::Node& node, const Visible& variable) {
+  const cluster::Gres* gres = node.find_gres("gpu");
+  return gres != nullptr && std::ranges::any_of(gres->devices, [&](const cluster::Device& device) {
+           return device.variables.*variable.flag;
+         });
+}
 
 /// The part of a GPU's MPS units that the process may use, in percent.
 std::uint64_t mps_percentage(const cluster::Node& node, const cluster::GresShare& mps) {
@@ -20,7 +38,8 @@ std::uint64_t mps_percentage(const cluster::Node& node, const cluster::GresShare
   return std::max<std::uint64_t>(1, std::min(mps.units[device], all) * 100 / all);
 }
 
-/// Parts of a GPU have no index of their own with CUDA: on such a node all are found by name.
+/// Parts of a GPU have no index of their own with CUDA: on such a node all are found by name. So
+/// they are with Flags=env_uuid. "" when one has none.
 std::string uuid_list(const cluster::Node& node, const Bits& gpus) {
   const cluster::Gres* gres = node.find_gres("gpu");
   std::string out;
@@ -78,15 +97,38 @@ Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& 
   return positions;
 }
 
+Environment visible_variables(const cluster::Node& node, const Bits& gpus, const Bits& visible) {
+  Environment out;
+  const cluster::Gres* gres = node.find_gres("gpu");
+  const std::vector<std::size_t> ids = visible.members();
+  for (const Visible& variable : kVisible) {
+    if (gres != nullptr && !tells_of(node, variable)) continue;
+    Bits told;
+    Bits told_ids;
+    std::size_t position = 0;
+    gpus.each([&](std::size_t gpu) {
+      const std::size_t at = position++;
+      const bool known = gres != nullptr && gpu < gres->devices.size();
+      if (known && !(gres->devices[gpu].variables.*variable.flag)) return;
+      told.set(gpu);
+      if (at < ids.size()) told_ids.set(ids[at]);
+    });
+    if (told.empty() && gpus.any()) continue;  // they are of another vendor
+    const std::string uuids = variable.takes_uuids ? uuid_list(node, told) : std::string();
+    out[variable.name] = uuids.empty() ? told_ids.list() : uuids;
+  }
+  return out;
+}
+
 void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
                       const Bits& gpus, const Bits& visible) {
-  for (const char* name : kVisible) env[name] = visible.list();
-  if (const std::string uuids = uuid_list(node, gpus); !uuids.empty()) {
-    env["CUDA_VISIBLE_DEVICES"] = env["ROCR_VISIBLE_DEVICES"] = uuids;
-  }
+  for (auto& [name, value] : visible_variables(node, gpus, visible)) env[name] = std::move(value);
   env["SLURM_GPUS_ON_NODE"] = std::to_string(share.gpus().count());
   if (const auto* shards = share.find("shard")) {
     env["SLURM_SHARDS_ON_NODE"] = std::to_string(shards->total());
+  }
+  if (const auto* memory = share.find(text::kGpuMemory)) {
+    env["BERTH_GPU_MEM"] = std::to_string(memory->total());
   }
   if (const auto* mps = share.find("mps")) {
     env["CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"] = std::to_string(mps_percentage(node, *mps));
@@ -96,11 +138,11 @@ void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster
 void drop_gpus(Environment& env, const cluster::Node& node) {
   // Nobody looks after GPUs on a node that has none: the batch script's list of another node gets
   // through there, as recorded (het_batch).
-  if (node.find_gres("gpu") != nullptr) {
-    for (const char* name : kVisible) env.erase(name);
+  for (const Visible& variable : kVisible) {
+    if (tells_of(node, variable)) env.erase(variable.name);
   }
   for (const char* name : {"SLURM_GPUS_ON_NODE", "SLURM_STEP_GPUS", "SLURM_SHARDS_ON_NODE",
-                           "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
+                           "BERTH_GPU_MEM", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"}) {
     env.erase(name);
   }
 }

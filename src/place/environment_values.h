@@ -21,8 +21,10 @@ void put_launcher_arguments(Environment& env);
 /// when devices are fenced off (inside the step when tasks share its fence, else inside the task).
 Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& step,
                  bool shared_fence);
-/// CUDA_VISIBLE_DEVICES and its like, and the counts of GPUs and shards held on the node. `gpus`
-/// are device indices, `visible` the ids by which they are found.
+/// CUDA_VISIBLE_DEVICES and its like, those that the node's GPUs are told of by. `gpus` are device
+/// indices, `visible` the ids by which they are found.
+Environment visible_variables(const cluster::Node& node, const Bits& gpus, const Bits& visible);
+/// The same in an environment, and the counts of GPUs and shards held on the node.
 void put_visible_gpus(Environment& env, const cluster::Node& node, const cluster::NodeShare& share,
                       const Bits& gpus, const Bits& visible);
 /// Takes away the variables that name GPUs of a step.

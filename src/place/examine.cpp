@@ -201,7 +201,8 @@ class NodeExam {
         offer_.free_units[i] += units;
         if (per_socket_[s] > 0) reach += units;
       }
-      if (want.shares_gpu() && !pool_shares_ && !ask_.multiple_sharing) share_cap_ = largest_share_;
+      const bool one = !ask_.multiple_sharing || node_.gres[*kind.position].one_sharing;
+      if (want.shares_gpu() && !pool_shares_ && one) share_cap_ = largest_share_;
       if (want.is_gpu()) {
         const std::uint64_t cap = want.per_node > 0 ? want.per_node : want.per_job;
         offer_.reach += ask_.exclusive || cap == 0 ? reach : std::min(reach, cap);

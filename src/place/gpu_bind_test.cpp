@@ -10,7 +10,7 @@ namespace {
 
 using corpus::Job;
 
-struct Row {
+struct BindRow {
   const char* srun;
   const char* gpus;
 };
@@ -25,8 +25,8 @@ class GpuBinding : public testing::Test {
             "-N1 --exclusive --gres=gpu:4",
             {{"gpu1", Bits::first_n(16), Bits::first_n(4), 65536, {}}}};
 
-  static void expect(Job& job, const std::vector<Row>& rows) {
-    for (const Row& row : rows) {
+  static void expect(Job& job, const std::vector<BindRow>& rows) {
+    for (const BindRow& row : rows) {
       const StepPlan plan = job.plan(row.srun);
       EXPECT_EQ(plan.verdict, StepVerdict::starts) << row.srun << ": " << corpus::lines(plan);
       EXPECT_EQ(corpus::gpus(plan), row.gpus) << row.srun;

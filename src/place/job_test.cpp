@@ -4,28 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include "place/corpus_cluster_test_fixture.h"
+#include "place/srun_test_fixture.h"
 #include "request/parse.h"
 
 namespace berth::place {
 namespace {
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream in(line);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
-}
-
-request::Request parse_srun(const std::string& options) {
-  std::vector<std::string> words = words_of(options);
-  words.push_back("true");
-  auto parsed = request::parse(request::Command::srun, words, "", {});
-  EXPECT_TRUE(parsed) << options << ": " << (parsed ? "" : std::string(parsed.error().what()));
-  return parsed ? parsed->components.front() : request::Request{};
-}
 
 /// "gpu1 0,8 gpus 0,1 | gpu2 0": cores, then devices, node by node.
 std::string shown(const cluster::Cluster& cluster, const JobPlan& plan) {
@@ -42,7 +26,7 @@ std::string shown(const cluster::Cluster& cluster, const JobPlan& plan) {
   return out;
 }
 
-struct Row {
+struct JobRow {
   const char* options;
   const char* expected;
 };
@@ -55,8 +39,8 @@ class JobPlacement : public testing::Test {
   std::string place(const std::string& options) {
     return shown(cluster_, place_job(cluster_, usage_, parse_srun(options)));
   }
-  void check(std::initializer_list<Row> rows) {
-    for (const Row& row : rows)
+  void check(std::initializer_list<JobRow> rows) {
+    for (const JobRow& row : rows)
       EXPECT_EQ(place(row.options), row.expected) << "srun " << row.options;
   }
 

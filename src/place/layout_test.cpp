@@ -9,60 +9,64 @@ namespace {
 
 using request::NodeDist;
 
-struct Row {
+struct LayoutRow {
   const char* name;
   std::vector<std::uint32_t> room;
   LayoutAsk ask;
   Layout expected;
 };
 
-class LayoutTable : public testing::TestWithParam<Row> {};
+class LayoutTable : public testing::TestWithParam<LayoutRow> {};
 
 TEST_P(LayoutTable, DealsAndNumbers) {
-  const Row& row = GetParam();
+  const LayoutRow& row = GetParam();
   EXPECT_EQ(lay_out(row.ask, row.room), row.expected) << row.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, LayoutTable,
     testing::Values(
-        Row{"block", {4, 4, 4, 4}, {6, NodeDist::block, false, 1, {}}, {{0, 1}, {2, 3}, {4}, {5}}},
-        Row{"cyclic",
-            {4, 4, 4, 4},
-            {6, NodeDist::cyclic, false, 1, {}},
-            {{0, 4}, {1, 5}, {2}, {3}}},
-        Row{"pack", {4, 4}, {6, NodeDist::block, true, 1, {}}, {{0, 1, 2, 3}, {4, 5}}},
-        Row{"plane of 3",
-            {4, 4, 4, 4},
-            {10, NodeDist::plane, false, 3, {}},
-            {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9}}},
-        Row{"plane of 2", {4, 4}, {8, NodeDist::plane, false, 2, {}}, {{0, 1, 4, 5}, {2, 3, 6, 7}}},
-        Row{"plane of 4",
+        LayoutRow{
+            "block", {4, 4, 4, 4}, {6, NodeDist::block, false, 1, {}}, {{0, 1}, {2, 3}, {4}, {5}}},
+        LayoutRow{"cyclic",
+                  {4, 4, 4, 4},
+                  {6, NodeDist::cyclic, false, 1, {}},
+                  {{0, 4}, {1, 5}, {2}, {3}}},
+        LayoutRow{"pack", {4, 4}, {6, NodeDist::block, true, 1, {}}, {{0, 1, 2, 3}, {4, 5}}},
+        LayoutRow{"plane of 3",
+                  {4, 4, 4, 4},
+                  {10, NodeDist::plane, false, 3, {}},
+                  {{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9}}},
+        LayoutRow{
+            "plane of 2", {4, 4}, {8, NodeDist::plane, false, 2, {}}, {{0, 1, 4, 5}, {2, 3, 6, 7}}},
+        LayoutRow{
+            "plane of 4",
             {8, 8, 8, 8},
             {21, NodeDist::plane, false, 4, {}},
             {{0, 1, 2, 3, 16, 17, 18, 19}, {4, 5, 6, 7, 20}, {8, 9, 10, 11}, {12, 13, 14, 15}}},
-        Row{"unequal block",
-            {6, 1, 1},
-            {8, NodeDist::block, false, 1, {}},
-            {{0, 1, 2, 3, 4, 5}, {6}, {7}}},
-        Row{"unequal cyclic",
-            {6, 1, 1},
-            {8, NodeDist::cyclic, false, 1, {}},
-            {{0, 3, 4, 5, 6, 7}, {1}, {2}}},
-        Row{"unequal plane",
-            {6, 1, 1},
-            {8, NodeDist::plane, false, 2, {}},
-            {{0, 1, 4, 5, 6, 7}, {2}, {3}}},
-        Row{"unequal, few", {6, 1, 1}, {4, NodeDist::block, false, 1, {}}, {{0, 1}, {2}, {3}}},
-        Row{"unequal pack", {6, 1, 1}, {4, NodeDist::block, true, 1, {}}, {{0, 1}, {2}, {3}}},
-        Row{"arbitrary",
-            {1, 1, 1},
-            {4, NodeDist::arbitrary, false, 1, {2, 0, 2, 1}},
-            {{1}, {3}, {0, 2}}},
-        Row{"4+1 block", {4, 1}, {5, NodeDist::block, false, 1, {}}, {{0, 1, 2, 3}, {4}}},
-        Row{"4+1 pack", {4, 1}, {5, NodeDist::block, true, 1, {}}, {{0, 1, 2, 3}, {4}}},
-        Row{"4+4 block", {4, 4}, {5, NodeDist::block, false, 1, {}}, {{0, 1, 2}, {3, 4}}},
-        Row{"no nodes", {}, {5, NodeDist::block, false, 1, {}}, {}}));
+        LayoutRow{"unequal block",
+                  {6, 1, 1},
+                  {8, NodeDist::block, false, 1, {}},
+                  {{0, 1, 2, 3, 4, 5}, {6}, {7}}},
+        LayoutRow{"unequal cyclic",
+                  {6, 1, 1},
+                  {8, NodeDist::cyclic, false, 1, {}},
+                  {{0, 3, 4, 5, 6, 7}, {1}, {2}}},
+        LayoutRow{"unequal plane",
+                  {6, 1, 1},
+                  {8, NodeDist::plane, false, 2, {}},
+                  {{0, 1, 4, 5, 6, 7}, {2}, {3}}},
+        LayoutRow{
+            "unequal, few", {6, 1, 1}, {4, NodeDist::block, false, 1, {}}, {{0, 1}, {2}, {3}}},
+        LayoutRow{"unequal pack", {6, 1, 1}, {4, NodeDist::block, true, 1, {}}, {{0, 1}, {2}, {3}}},
+        LayoutRow{"arbitrary",
+                  {1, 1, 1},
+                  {4, NodeDist::arbitrary, false, 1, {2, 0, 2, 1}},
+                  {{1}, {3}, {0, 2}}},
+        LayoutRow{"4+1 block", {4, 1}, {5, NodeDist::block, false, 1, {}}, {{0, 1, 2, 3}, {4}}},
+        LayoutRow{"4+1 pack", {4, 1}, {5, NodeDist::block, true, 1, {}}, {{0, 1, 2, 3}, {4}}},
+        LayoutRow{"4+4 block", {4, 4}, {5, NodeDist::block, false, 1, {}}, {{0, 1, 2}, {3, 4}}},
+        LayoutRow{"no nodes", {}, {5, NodeDist::block, false, 1, {}}, {}}));
 
 TEST(Layout, OvercommitGoesOnInTurn) {
   const std::vector<std::uint32_t> four(4, 4);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "place/cpu_bind.h"
+#include "place/environment_values.h"
 #include "place/gpu_bind.h"
 #include "text/cpumask.h"
 #include "text/number.h"
@@ -61,7 +62,82 @@ bool read_gpus(std::string_view text, LocalShare& out) {
   return true;
 }
 
+struct VariableWord {
+  std::string_view word;
+  bool cluster::GpuVariables::* flag;
+};
+constexpr VariableWord kVariableWords[] = {{"cuda", &cluster::GpuVariables::cuda},
+                                           {"rocr", &cluster::GpuVariables::rocr},
+                                           {"opencl", &cluster::GpuVariables::opencl},
+                                           {"ze", &cluster::GpuVariables::level_zero}};
+
+cluster::Gres* local_gpus(cluster::Node& node) {
+  return node.gres.empty() ? nullptr : &node.gres.front();
+}
+
+/// In the order of the GPUs.
+bool read_uuids(std::string_view text, LocalShare& out) {
+  const std::vector<std::string_view> names = text::split(text, ',');
+  const std::vector<std::size_t> gpus = out.share.gpus().members();
+  if (gpus.empty() || names.size() != gpus.size()) return false;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (names[i].empty()) return false;
+    local_gpus(out.node)->devices[gpus[i]].uuid = names[i];
+  }
+  return true;
+}
+
+bool read_variables(std::string_view text, LocalShare& out) {
+  cluster::Gres* gpus = local_gpus(out.node);
+  if (gpus == nullptr) return false;
+  cluster::GpuVariables told;
+  told.only("");
+  for (const std::string_view word : text::split(text, ',')) {
+    if (word == "none") continue;
+    const auto known = std::ranges::find(kVariableWords, word, &VariableWord::word);
+    if (known == std::end(kVariableWords)) return false;
+    told.*known->flag = true;
+  }
+  for (cluster::Device& device : gpus->devices) device.variables = told;
+  return true;
+}
+
+/// " uuids …" and " told …" of the GPUs of a share, where they are not the usual.
+std::string names_text(const cluster::Gres& gres, const Bits& gpus) {
+  std::string uuids;
+  std::string told;
+  bool named = true;
+  cluster::GpuVariables variables;
+  variables.only("");
+  gpus.each([&](std::size_t gpu) {
+    if (gpu >= gres.devices.size()) return;
+    const cluster::Device& device = gres.devices[gpu];
+    uuids += (uuids.empty() ? "" : ",") + device.uuid;
+    named = named && !device.uuid.empty();
+    for (const VariableWord& one : kVariableWords) {
+      variables.*one.flag = variables.*one.flag || device.variables.*one.flag;
+    }
+  });
+  for (const VariableWord& one : kVariableWords) {
+    if (variables.*one.flag) told += fmt::format("{}{}", told.empty() ? "" : ",", one.word);
+  }
+  std::string out;
+  if (named && !uuids.empty()) out += " uuids " + uuids;
+  if (!(variables == cluster::GpuVariables())) out += " told " + (told.empty() ? "none" : told);
+  return out;
+}
+
 }  // namespace
+
+std::map<std::string, std::string> LocalShare::variables(const Bits& gpus) const {
+  return visible_variables(node, gpus, visible(gpus));
+}
+
+bool LocalShare::usual_variables() const {
+  return node.gres.empty() || std::ranges::all_of(node.gres.front().devices, [](const auto& gpu) {
+           return gpu.variables == cluster::GpuVariables();
+         });
+}
 
 Bits LocalShare::visible(const Bits& gpus) const {
   if (!fenced) return gpus;
@@ -94,6 +170,7 @@ std::string local_share_text(const cluster::Node& node, const cluster::NodeShare
     gpus += fmt::format("{}{}@{}", gpus.empty() ? "" : ",", gpu, near);
   });
   if (!gpus.empty()) out += " gpus " + gpus;
+  if (!gpus.empty() && gres != nullptr) out += names_text(*gres, share.gpus());
   if (fenced) out += " fenced";
   return out;
 }
@@ -103,15 +180,20 @@ Result<LocalShare> read_local_share(std::string_view text) {
   std::vector<std::string_view> words = text::split(text, ' ');
   out.fenced = !words.empty() && words.back() == "fenced";
   if (out.fenced) words.pop_back();
-  if ((words.size() != 3 && words.size() != 5) || words[1] != "cores" ||
+  if (words.size() < 3 || words.size() % 2 == 0 || words[1] != "cores" ||
       !read_hardware(words[0], out.node)) {
     return unreadable(text);
   }
   const auto cores = text::parse_id_set(words[2]);
   if (!cores || cores->empty() || cores->last() >= out.node.cores()) return unreadable(text);
   out.share.cores = *cores;
-  if (words.size() == 5 && (words[3] != "gpus" || !read_gpus(words[4], out))) {
-    return unreadable(text);
+  for (std::size_t i = 3; i < words.size(); i += 2) {
+    const bool first = out.node.gres.empty();
+    const bool good = words[i] == "gpus"    ? first && read_gpus(words[i + 1], out)
+                      : words[i] == "uuids" ? read_uuids(words[i + 1], out)
+                      : words[i] == "told"  ? read_variables(words[i + 1], out)
+                                            : false;
+    if (!good) return unreadable(text);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +16,9 @@
 namespace berth::place {
 
 /// What a process holds on its node: "2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1" (sockets, cores,
-/// threads; a GPU and the sockets it is near, "*" = all), and "fenced" where GPUs are counted from
-/// 0 inside the job.
+/// threads; a GPU and the sockets it is near, "*" = all), "uuids MIG-1,MIG-2" where these are found
+/// by name, "told cuda,rocr" where not all variables tell of them, and "fenced" where GPUs are
+/// counted from 0 inside the job.
 struct LocalShare {
   cluster::Node node;
   cluster::NodeShare share;
@@ -24,6 +26,10 @@ struct LocalShare {
 
   /// The ids by which a process of the job finds these GPUs.
   [[nodiscard]] Bits visible(const Bits& gpus) const;
+  /// CUDA_VISIBLE_DEVICES and its like for them.
+  [[nodiscard]] std::map<std::string, std::string> variables(const Bits& gpus) const;
+  /// All of these are usual.
+  [[nodiscard]] bool usual_variables() const;
 };
 inline constexpr const char* kLocalShareVariable = "BERTH_NODE_SHARE";
 std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share,

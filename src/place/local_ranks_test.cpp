@@ -27,9 +27,11 @@ std::string gpus_of(const LocalShare& local, std::uint32_t ranks,
 }
 
 TEST(LocalRanks, TheVariableReadsBack) {
-  for (const char* text : {"2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1", "1x4x2 cores 1-2",
-                           "1x4x2 cores 0-3 gpus 2@*", "4x2x1 cores 0-7 gpus 0@0,0@1,1@2,1@3",
-                           "1x4x2 cores 0-3 gpus 2@*,5@* fenced", "1x1x1 cores 0 fenced"}) {
+  for (const char* text :
+       {"2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1", "1x4x2 cores 1-2", "1x4x2 cores 0-3 gpus 2@*",
+        "4x2x1 cores 0-7 gpus 0@0,0@1,1@2,1@3", "1x4x2 cores 0-3 gpus 2@*,5@* fenced",
+        "1x1x1 cores 0 fenced", "1x4x1 cores 0-3 gpus 2@*,5@* uuids MIG-a,MIG-b told cuda fenced",
+        "1x4x1 cores 0-3 gpus 2@* told rocr,opencl", "1x4x1 cores 0-3 gpus 2@* told none"}) {
     const auto share = read_local_share(text);
     ASSERT_TRUE(share) << text;
     EXPECT_EQ(local_share_text(share->node, share->share, share->fenced), text);
@@ -40,7 +42,10 @@ TEST(LocalRanks, WhatIsNotThatIsRefused) {
   for (const char* text :
        {"", "x", "2x8 cores 0-15", "2x8x1 cores 0-16", "0x8x1 cores 0", "2x8x1 cores 0-15 gpus",
         "2x8x1 cores 0-15 gpus 0", "2x8x1 cores a", "2x8x1 cores 0-15 gpus 0@2",
-        "2x8x1 cores 0-15 gpus 0@0,x@0", "99999x99999x9 cores 0", "2x8x1 cores 0 gpus 5000@0"}) {
+        "2x8x1 cores 0-15 gpus 0@0,x@0", "99999x99999x9 cores 0", "2x8x1 cores 0 gpus 5000@0",
+        "1x1x1 cores 0 uuids MIG-a gpus 0@*", "1x1x1 cores 0 gpus 0@* uuids MIG-a,MIG-b",
+        "1x1x1 cores 0 gpus 0@* uuids", "1x1x1 cores 0 told cuda",
+        "1x1x1 cores 0 gpus 0@* told hip", "1x1x1 cores 0 gpus 0@* gpus 0@*"}) {
     EXPECT_FALSE(read_local_share(text)) << text;
   }
 }
@@ -74,6 +79,21 @@ TEST(LocalRanks, InsideAFenceGpusAreCountedFromZero) {
   const auto fenced = read_local_share("1x4x1 cores 0-3 gpus 2@*,5@* fenced");
   EXPECT_EQ(fenced->visible(both).list(), "0,1");
   EXPECT_EQ(fenced->visible(Bits::of({5})).list(), "1");
+}
+
+TEST(LocalRanks, PartsAreFoundByName) {
+  using Map = std::map<std::string, std::string>;
+  const auto parts =
+      read_local_share("1x4x1 cores 0-3 gpus 2@*,5@* uuids MIG-a,MIG-b told cuda,opencl fenced");
+  EXPECT_EQ(parts->variables(Bits::of({5})),
+            (Map{{"CUDA_VISIBLE_DEVICES", "MIG-b"}, {"GPU_DEVICE_ORDINAL", "1"}}));
+  EXPECT_FALSE(parts->usual_variables());
+  EXPECT_EQ(parts->variables({}), (Map{{"CUDA_VISIBLE_DEVICES", ""}, {"GPU_DEVICE_ORDINAL", ""}}));
+  EXPECT_EQ(read_local_share("1x4x1 cores 0-3 gpus 2@* told none")->variables(Bits::of({2})),
+            Map{});
+  const auto usual = read_local_share("1x4x1 cores 0-3 gpus 2@*");
+  EXPECT_EQ(usual->variables(Bits::of({2})).size(), 4U);
+  EXPECT_TRUE(usual->usual_variables());
 }
 
 TEST(LocalRanks, CoresAreDividedToo) {

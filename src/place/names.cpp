@@ -6,6 +6,7 @@
 #include <set>
 
 #include "place/alternatives.h"
+#include "text/tres.h"
 #include "text/words.h"
 
 namespace berth::place {
@@ -105,17 +106,31 @@ Result<FeatureAsk> check_features(const Cluster& cluster, const Request& request
   return ask;
 }
 
+/// --gpu-mem where it is not counted.
+std::string no_gpu_memory_hint(std::vector<std::string> gres_types) {
+  gres_types.emplace_back(text::kGpuMemory);
+  return fmt::format(
+      "--gpu-mem: the memory of GPUs is not given out here; it is with GresTypes={} in slurm.conf, "
+      "or on a pretended cluster whose types say it (--emulate 4x4:a100_80gb)",
+      fmt::join(gres_types, ","));
+}
+
 Result<void> check_gres(const Cluster& cluster, const Request& request,
                         const request::Counts& counts) {
   std::set<std::string> typed;
   std::set<std::string> untyped;
   bool gpu = false;
   bool shared = false;
+  bool mixed = false;  // --gpu-mem beside another way to share
   for (const auto* asks :
        {&counts.per_node, &counts.per_job, &counts.per_socket, &counts.per_task}) {
     for (const request::GresAsk& ask : *asks) {
       if (std::ranges::find(cluster.settings.gres_types, ask.name) ==
           cluster.settings.gres_types.end()) {
+        if (ask.name == text::kGpuMemory) {
+          return std::unexpected(allocation_error(request.command, Code::invalid_gres,
+                                                  no_gpu_memory_hint(cluster.settings.gres_types)));
+        }
         return std::unexpected(allocation_error(
             request.command, Code::invalid_gres,
             did_you_mean(ask.name, cluster.settings.gres_types, "generic resource")));
@@ -123,7 +138,9 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
       if (ask.count == 0) continue;
       (ask.type.empty() ? untyped : typed).insert(ask.name);
       gpu = gpu || ask.name == "gpu";
-      shared = shared || ask.name == "shard" || ask.name == "mps";
+      shared = shared || text::is_part_of_gpu(ask.name);
+      mixed = mixed || (text::is_part_of_gpu(ask.name) && ask.name != text::kGpuMemory &&
+                        request.given.has(request::Opt::gpu_mem));
     }
   }
   if (std::string fault = fault_in_alternatives(counts); !fault.empty()) {
@@ -139,6 +156,13 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
                          "--gpu-mem-min says what GPUs must have, but none are asked for: add "
                          "--gpus=N or --gpus-per-node=N"));
   }
+  const bool whole_nodes = request.exclusive == request::Exclusive::node;
+  if (request.gpu_idle_seconds.value_or(std::nullopt) && !gpu && !shared && !whole_nodes) {
+    return std::unexpected(
+        allocation_error(request.command, Code::invalid_gres,
+                         "--gpu-idle-timeout ends jobs that do not use their GPUs, but none are "
+                         "asked for: add --gpus=N or --gpus-per-node=N, or leave it out"));
+  }
   for (const std::string& name : typed) {
     if (!untyped.contains(name)) continue;
     return std::unexpected(allocation_error(
@@ -147,7 +171,19 @@ Result<void> check_gres(const Cluster& cluster, const Request& request,
                     "nowhere",
                     name)));
   }
+  if (mixed) {
+    return std::unexpected(
+        allocation_error(request.command, Code::invalid_gres,
+                         "--gpu-mem and shard or mps are different ways to share "
+                         "a GPU, which is shared by one of them: ask for one"));
+  }
   if (gpu && shared) {
+    if (request.given.has(request::Opt::gpu_mem)) {
+      return std::unexpected(allocation_error(
+          request.command, Code::invalid_gres,
+          "--gpu-mem is a part of the memory of one GPU, and whole GPUs come with all of theirs: "
+          "leave out the GPUs, or use --gpu-mem-min for GPUs that have so much"));
+    }
     return std::unexpected(allocation_error(request.command, Code::invalid_gres,
                                             "whole GPUs and shares of GPUs (shard, mps) cannot be "
                                             "mixed in one job: ask for one of them"));

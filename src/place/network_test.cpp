@@ -14,8 +14,8 @@
 namespace berth::place {
 namespace {
 
-using testing::blocks;
-using testing::tree;
+using corpus::blocks;
+using corpus::tree;
 
 class NetworkPlacement {
  public:

@@ -8,7 +8,7 @@
 
 #include "place/corpus_cluster_test_fixture.h"
 
-namespace berth::place::testing {
+namespace berth::place::corpus {
 
 inline cluster::Cluster plain_nodes(int count) {
   cluster::Cluster c;
@@ -76,4 +76,4 @@ inline cluster::Cluster blocks(int count, int size, std::vector<std::uint32_t> s
   return c;
 }
 
-}  // namespace berth::place::testing
+}  // namespace berth::place::corpus

@@ -6,23 +6,13 @@
 
 #include <array>
 #include <random>
-#include <sstream>
 
 #include "place/corpus_cluster_test_fixture.h"
 #include "place/place.h"
-#include "request/parse.h"
+#include "place/srun_test_fixture.h"
 
 namespace berth::place {
 namespace {
-
-request::Request parse_srun(const std::string& options) {
-  std::istringstream in(options + " true");
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  auto parsed = request::parse(request::Command::srun, words, "", {});
-  EXPECT_TRUE(parsed) << options;
-  return parsed ? parsed->components.front() : request::Request{};
-}
 
 std::vector<cluster::Gres> gpus(int count, bool linked = false) {
   cluster::Gres gres;

@@ -9,6 +9,7 @@
 #include "text/duration.h"
 #include "text/hostlist.h"
 #include "text/size.h"
+#include "text/tres.h"
 #include "text/words.h"
 
 namespace berth::place {
@@ -28,6 +29,7 @@ std::string device_word(const DeviceAsk& want) {
     return fmt::format("{} with {} of memory or more", want.type.empty() ? "GPUs" : want.type,
                        text::format_mb(want.least_memory_mb));
   }
+  if (want.name == text::kGpuMemory) return "GPU memory";
   if (!want.type.empty()) return want.type;
   return want.name == "gpu" ? "GPUs" : want.name == "shard" ? "shards" : want.name;
 }
@@ -327,33 +329,16 @@ std::string unknown_type_hint(const Cluster& cluster, const Ask& ask) {
   return {};
 }
 
-/// --gpu-mem-min where the memory of no GPU is known, or none has so much.
-std::string unknown_memory_hint(const Cluster& cluster, const Ask& ask) {
-  for (const DeviceAsk& want : ask.devices) {
-    if (want.least_memory_mb == 0) continue;
-    std::map<std::uint64_t, std::uint64_t> sizes;  // known memory → GPUs
-    for (const Node& node : cluster.nodes) {
-      const cluster::Gres* gres = node.find_gres(want.name);
-      if (gres == nullptr) continue;
-      for (const cluster::Device& device : gres->devices) ++sizes[device.known_memory_mb()];
-    }
-    const std::uint64_t unknown = sizes.contains(0) ? sizes.at(0) : 0;
-    sizes.erase(0);
-    if (sizes.empty()) {
-      return "--gpu-mem-min: the memory of GPUs is not known here; their nodes have not told it, "
-             "and "
-             "no type says it (as in a100_80gb)";
-    }
-    if (sizes.rbegin()->first >= want.least_memory_mb) continue;
-    std::vector<std::string> have;
-    for (const auto& [mb, count] : sizes) {
-      have.push_back(fmt::format("{} with {}", count, text::format_mb(mb)));
-    }
-    if (unknown > 0) have.push_back(fmt::format("{} whose memory is not known", unknown));
-    return fmt::format("no GPU has {} of memory (have {})", text::format_mb(want.least_memory_mb),
-                       fmt::join(have, ", "));
+/// The most units that one GPU of the partition has.
+std::uint64_t largest_share(const Cluster& cluster, const Partition& partition,
+                            const DeviceAsk& want) {
+  std::uint64_t largest = 0;
+  for (NodeIndex i : partition.nodes) {
+    const cluster::Gres* gres = cluster.nodes[i].find_gres(want.name);
+    if (gres == nullptr) continue;
+    for (const cluster::Device& device : gres->devices) largest = std::max(largest, device.units);
   }
-  return {};
+  return largest;
 }
 
 }  // namespace
@@ -391,7 +376,7 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
   plan.reasons =
       gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features, false);
   std::string hint = unknown_type_hint(cluster, ask);
-  if (hint.empty()) hint = unknown_memory_hint(cluster, ask);
+  if (hint.empty()) hint = gpu_memory_hint(cluster, ask);
   if (hint.empty()) {
     for (const std::string& name : request.nodelist) {
       const auto index = cluster.find_node(name);
@@ -406,16 +391,42 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
                                 static_line(cluster, partition, ask));
 }
 
+std::string gpu_memory_hint(const Cluster& cluster, const Ask& ask) {
+  for (const DeviceAsk& want : ask.devices) {
+    const bool part = want.name == text::kGpuMemory;
+    const std::uint64_t least = std::max(want.least_memory_mb, part ? want.per_node : 0);
+    if (least == 0) continue;
+    std::map<std::uint64_t, std::uint64_t> sizes;  // known memory → GPUs
+    for (const Node& node : cluster.nodes) {
+      const cluster::Gres* gres = node.find_gres(want.name);
+      if (gres == nullptr) continue;
+      for (const cluster::Device& device : gres->devices) ++sizes[device.known_memory_mb()];
+    }
+    const std::uint64_t unknown = sizes.contains(0) ? sizes.at(0) : 0;
+    sizes.erase(0);
+    if (sizes.empty()) {
+      return fmt::format(
+          "{}: the memory of GPUs is not known here; their nodes have not told it, "
+          "and no type says it (as in a100_80gb)",
+          part ? "--gpu-mem" : "--gpu-mem-min");
+    }
+    if (sizes.rbegin()->first >= least) continue;
+    std::vector<std::string> have;
+    for (const auto& [mb, count] : sizes) {
+      have.push_back(fmt::format("{} with {}", count, text::format_mb(mb)));
+    }
+    if (unknown > 0) have.push_back(fmt::format("{} whose memory is not known", unknown));
+    return fmt::format("no GPU has {} of memory (have {})", text::format_mb(least),
+                       fmt::join(have, ", "));
+  }
+  return {};
+}
+
 void explain_shares(JobPlan& plan, const Cluster& cluster, const Partition& partition,
                     const Ask& ask) {
   for (const DeviceAsk& want : ask.devices) {
     if (!want.shares_gpu()) continue;
-    std::uint64_t largest = 0;
-    for (NodeIndex i : partition.nodes) {
-      const cluster::Gres* gres = cluster.nodes[i].find_gres(want.name);
-      if (gres == nullptr) continue;
-      for (const cluster::Device& device : gres->devices) largest = std::max(largest, device.units);
-    }
+    const std::uint64_t largest = largest_share(cluster, partition, want);
     plan.reasons.nearest_miss = fmt::format(
         "the {} of a node must all come from one GPU, and no GPU has more than {}: it never starts",
         want.name == "shard" ? "shards" : "MPS units", largest);

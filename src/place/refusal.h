@@ -27,6 +27,9 @@ void explain_wait(JobPlan& plan, const cluster::Cluster& cluster, const cluster:
 std::string unavailable_reason(const cluster::Cluster& cluster, const request::Request& request);
 
 /// Says why shares that fit a node but no single GPU never start.
+/// --gpu-mem and --gpu-mem-min where no GPU has so much, or the memory of none is known; "" = one
+/// does.
+std::string gpu_memory_hint(const cluster::Cluster& cluster, const Ask& ask);
 void explain_shares(JobPlan& plan, const cluster::Cluster& cluster,
                     const cluster::Partition& partition, const Ask& ask);
 

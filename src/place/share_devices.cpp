@@ -412,7 +412,7 @@ class DeviceChoice {
       total_ += need;
       return true;
     }
-    if (!ask_.multiple_sharing) return false;
+    if (!ask_.multiple_sharing || gres.one_sharing) return false;
     for (std::size_t d : order) {
       const std::uint64_t units = std::min(need, free_units(node, usage, gres, d));
       share.units[d] += units;
@@ -442,6 +442,11 @@ class DeviceChoice {
     if (ask_.least_loaded_shares) {
       std::ranges::stable_sort(order, std::greater<>{},
                                [&](std::size_t d) { return free_units(node, usage, gres, d); });
+    } else if (want_.name == text::kGpuMemory) {  // whole ones last: some are larger than others
+      const auto position = static_cast<std::size_t>(&gres - node.gres.data());
+      std::ranges::stable_sort(order, {}, [&](std::size_t d) {
+        return std::pair(usage.gres[position][d] == 0, free_units(node, usage, gres, d));
+      });
     } else if (keeps_whole()) {  // the GPU with the least left that holds it
       std::ranges::stable_sort(order, {},
                                [&](std::size_t d) { return free_units(node, usage, gres, d); });

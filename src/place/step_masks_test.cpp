@@ -9,7 +9,7 @@ namespace {
 using corpus::Job;
 using corpus::On;
 
-struct Row {
+struct MaskRow {
   const char* srun;
   std::uint32_t cpus;
   const char* masks;
@@ -21,8 +21,8 @@ std::string repeated(const std::string& mask, int times) {
   return out;
 }
 
-void expect_rows(Job& job, const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
+void expect_rows(Job& job, const std::vector<MaskRow>& rows) {
+  for (const MaskRow& row : rows) {
     const StepPlan plan = job.plan(row.srun);
     EXPECT_EQ(plan.verdict, StepVerdict::starts) << row.srun << ": " << corpus::lines(plan);
     EXPECT_EQ(corpus::cpus(plan), row.cpus) << row.srun;

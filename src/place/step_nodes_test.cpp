@@ -21,13 +21,13 @@ std::vector<On> equal_nodes(int count, Bits cores, Bits gpus = {}, std::uint64_t
   return nodes;
 }
 
-struct Row {
+struct NodeRow {
   const char* srun;
   const char* ranks;
 };
 
-void expect_layouts(const cluster::Cluster& cluster, Job& job, const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
+void expect_layouts(const cluster::Cluster& cluster, Job& job, const std::vector<NodeRow>& rows) {
+  for (const NodeRow& row : rows) {
     job.state().rotation = 0;
     const StepPlan plan = job.run(row.srun);
     EXPECT_EQ(plan.verdict, StepVerdict::starts) << row.srun << ": " << corpus::lines(plan);
@@ -223,7 +223,7 @@ TEST(StepNodes, SmallStepsRotate) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N4 -n16", equal_nodes(4, Bits::first_n(4)));
   job.state().rotation = 2;
-  const Row rows[] = {
+  const NodeRow rows[] = {
       {"-N1 -n1", "gpu3"},
       {"-N1 -n1", "gpu4"},
       {"-N1 -n1", "gpu1"},
@@ -236,7 +236,7 @@ TEST(StepNodes, SmallStepsRotate) {
       {"-N2", "gpu2 gpu3"},
       {"-n3", "gpu1 gpu2 gpu4"},
   };
-  for (const Row& row : rows) {
+  for (const NodeRow& row : rows) {
     // without -n the job's 16 tasks would go on two nodes
     const std::string line = std::string(row.srun) == "-N2" ? "-N2 -n2" : row.srun;
     EXPECT_EQ(corpus::nodes(cluster, job.run(line)), row.ranks) << row.srun;

@@ -8,7 +8,7 @@
 namespace berth::request {
 namespace {
 
-constexpr std::uint64_t kMaxTasks = 0xFFFFFFFEULL;
+constexpr std::uint64_t kMostTasks = 0xFFFFFFFEULL;
 
 /// Slurm reports these in two lines: what is wrong, then the general text.
 std::unexpected<Error> invalid_spec(std::string text, std::string hint) {
@@ -66,7 +66,7 @@ class Derivation {
     add_tasks_times_per_task();
     settle_nodes();
     imply_bind();
-    if (c_.tasks && *c_.tasks > kMaxTasks) {
+    if (c_.tasks && *c_.tasks > kMostTasks) {
       return fail(Code::invalid_task_count, std::string(slurm_text(Code::invalid_task_count)));
     }
     return std::move(c_);
@@ -126,7 +126,7 @@ class Derivation {
     for (const auto& factor : {r_.sockets_per_node, r_.cores_per_socket,
                                threads_given ? r_.threads_per_core : std::nullopt}) {
       if (!factor) continue;
-      product = std::min(product * *factor, kMaxTasks + 1);
+      product = std::min(product * *factor, kMostTasks + 1);
       ++factors;
     }
     if (factors == 3 || (factors > 0 && r_.command != Command::srun)) set_tasks(product);

@@ -30,7 +30,8 @@ struct LongMatch {
 /// All long names of the command that begin with `written`; only the exact one when there is one.
 /// berth's own are not to make an abbreviation ambiguous that Slurm understands: they are written
 /// in full.
-constexpr Opt kOwn[] = {Opt::explain, Opt::gpu_mem_min, Opt::launcher};
+constexpr Opt kOwn[] = {Opt::explain, Opt::gpu_idle_timeout, Opt::gpu_mem, Opt::gpu_mem_min,
+                        Opt::launcher};
 
 LongMatch match_long(Command command, std::string_view written) {
   LongMatch match;

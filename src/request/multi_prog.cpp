@@ -10,7 +10,7 @@
 namespace berth::request {
 namespace {
 
-constexpr std::uint32_t kMaxTasks = 1U << 20;
+constexpr std::uint32_t kMostPrograms = 1U << 20;
 
 std::unexpected<Error> bad_line(const std::string& file, int line, std::string text) {
   Error error;
@@ -62,7 +62,7 @@ Result<void> check_multi_prog(const std::string& file, std::optional<std::string
                 "the first word after --multi-prog's options is the file that says which rank runs "
                 "which program");
   }
-  if (ntasks > kMaxTasks) return {};  // beyond any step; refused elsewhere
+  if (ntasks > kMostPrograms) return {};  // beyond any step; refused elsewhere
   Ranks ranks;
   ranks.named.assign(ntasks, false);
   int number = 0;

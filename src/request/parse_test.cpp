@@ -239,6 +239,10 @@ TEST(Values, Time) {
     EXPECT_EQ(*limit(unlimited), std::nullopt) << unlimited;
   }
   EXPECT_EQ(only("srun --time-min=2:00:00 x").time_min, 120u);
+  EXPECT_FALSE(only("srun x").gpu_idle_seconds);
+  EXPECT_EQ(only("srun --gpu-idle-timeout=30 x").gpu_idle_seconds.value(), 1800u);
+  EXPECT_EQ(only("srun --gpu-idle-timeout 90s x").gpu_idle_seconds.value(), 90u);
+  EXPECT_EQ(only("srun --gpu-idle-timeout=0 x").gpu_idle_seconds.value(), std::nullopt);
 }
 
 TEST(Values, ExclusiveAndHint) {

@@ -237,7 +237,7 @@ constexpr RefusedCase kConflicts[] = {
      "1: srun: fatal: --gpus-per-node and --gres=gpu are mutually exclusive."},
     {"srun -n2 --gpus-per-node=1 --gres=gres/gpu:a100=1 true",
      "1: srun: fatal: --gpus-per-node and --gres=gpu are mutually exclusive."},
-    {"srun -n2 --gpus-per-node=1 --gres=gpumem:1 true", "ok"},
+    {"srun -n2 --gpus-per-node=1 --gres=gpux:1 true", "ok"},
     {"srun -n2 --gpus-per-task=1 --tres-per-task=gres/gpu=1 true",
      "1: srun: fatal: You can not have --tres-per-task=gres/gpu: and --gpus-per-task please use "
      "one "

@@ -159,6 +159,7 @@ struct Request {
   // Time, in minutes; nullopt inside = unlimited was asked for
   std::optional<std::optional<std::uint32_t>> time_limit;
   std::optional<std::uint32_t> time_min;
+  std::optional<std::optional<std::uint32_t>> gpu_idle_seconds;  // nullopt inside = never
 
   // Steps
   bool exact = false;  // --exact (and --exclusive inside an allocation)

@@ -50,6 +50,15 @@ std::unexpected<Error> answer(std::vector<std::string> lines);
 std::unexpected<Error> submission_failed(Command command, Code code, std::string text,
                                          std::string hint);
 
+/// An option that is either there or not.
+template <auto Field>
+Applied flag(const Value&, Request& request) {
+  request.*Field = true;
+  return {};
+}
+/// A whole number, or nothing where the option allows that; only checked.
+Applied count_from_zero(const Value& value, Request& request);
+
 /// A whole number from `least` to INT_MAX.
 Result<std::uint32_t> number_value(const Value& value, std::uint32_t least);
 

@@ -81,12 +81,6 @@ Applied prefer(const Value& value, Request& request) {
   return {};
 }
 
-template <auto Field>
-Applied flag(const Value&, Request& request) {
-  request.*Field = true;
-  return {};
-}
-
 std::optional<NodeDist> node_word(std::string_view word) {
   if (word == "block") return NodeDist::block;
   if (word == "cyclic") return NodeDist::cyclic;

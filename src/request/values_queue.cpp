@@ -31,6 +31,22 @@ Applied time_min(const Value& value, Request& request) {
   return {};
 }
 
+Applied gpu_idle_timeout(const Value& value, Request& request) {
+  if (value.step) {
+    return fail(Code::bad_value, fmt::format("{} is of a whole job", dashed(value.opt)),
+                "give it to sbatch, salloc or the srun that makes the job; of a job that runs: "
+                "scontrol update jobid=$SLURM_JOB_ID GpuIdleTimeout=…",
+                255);
+  }
+  const auto limit = text::parse_limit_in_seconds(value.text);
+  if (!limit) {
+    return invalid_value(value,
+                         fmt::format("{}, a number with s, m, h or d, 0 or unlimited", kTimeForms));
+  }
+  request.gpu_idle_seconds = *limit;
+  return {};
+}
+
 Applied moment(const Value& value, Request&) {
   std::size_t position = 0;
   if (text::valid_time_spec(value.text, position)) return {};
@@ -207,11 +223,6 @@ Applied cpu_freq(const Value& value, Request&) {
   return {};
 }
 
-Applied count_from_zero(const Value& value, Request&) {
-  const Result<std::uint32_t> number = number_value(value, 0);
-  return number ? Applied{} : pass(number.error());
-}
-
 Applied segment(const Value& value, Request& request) {
   const auto number = text::parse_number(value.text, UINT16_MAX);
   if (number && *number > 0) {
@@ -356,6 +367,8 @@ Apply queue_value(Opt opt) {
     case Opt::kill_on_bad_exit:
     case Opt::oom_kill_step:
       return zero_or_one;
+    case Opt::gpu_idle_timeout:
+      return gpu_idle_timeout;
     case Opt::no_kill:
       return no_kill;
     case Opt::requeue:

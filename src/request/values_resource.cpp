@@ -7,6 +7,7 @@
 #include "request/values.h"
 #include "text/cpumask.h"
 #include "text/number.h"
+#include "text/size.h"
 #include "text/tres.h"
 #include "text/words.h"
 
@@ -25,6 +26,8 @@ std::unexpected<Error> invalid_tres(const Value& value, std::string_view form,
       fmt::format("{}={}: {}", dashed(value.opt), value.text, detail.empty() ? form : detail));
 }
 
+constexpr std::string_view kUseGpuMem = "memory of a GPU is asked for with --gpu-mem=10G";
+
 Applied gres(const Value& value, Request& request) {
   if (value.text == "help") {
     return answer({"Valid gres options are:", "name[[:type]:count]", "none"});
@@ -40,7 +43,10 @@ Applied gres(const Value& value, Request& request) {
   Result<std::vector<text::TresItem>> items = text::parse_gres(value.text, none);
   if (!items) return invalid_tres(value, kForm, items.error().hint);
   request.gres_none = none;
-  for (const text::TresItem& item : *items) request.gres_per_node.push_back(ask_of(item));
+  for (const text::TresItem& item : *items) {
+    if (item.name == text::kGpuMemory) return invalid_tres(value, kForm, kUseGpuMem);
+    request.gres_per_node.push_back(ask_of(item));
+  }
   return {};
 }
 
@@ -52,6 +58,17 @@ Applied gpus(const Value& value, Request& request) {
     return invalid_tres(value, "write count or type:count, e.g. 2 or a100:2", items.error().hint);
   }
   for (const text::TresItem& item : *items) (request.*Field).push_back(ask_of(item));
+  return {};
+}
+
+/// What one GPU of each node is to have free. It is one more resource of the node, counted in MiB.
+Applied gpu_mem(const Value& value, Request& request) {
+  if (!value.building) return {};
+  const std::optional<std::uint64_t> mb = text::parse_size_mb(value.text);
+  if (!mb || *mb == 0) {
+    return invalid_value(value, "a whole number above 0 with K, M, G or T; M when none is given");
+  }
+  request.gres_per_node.push_back({std::string(text::kGpuMemory), "", std::min(*mb, kMostDevices)});
   return {};
 }
 
@@ -86,6 +103,7 @@ Applied tres_per_task(const Value& value, Request& request) {
         request.cpus_per_task = static_cast<std::uint32_t>(item.count);
       }
     } else if (item.kind == "gres") {
+      if (item.name == text::kGpuMemory) return bad_tres_per_task(value, kUseGpuMem);
       if (item.name == "gpu" && request.given.has(Opt::gpus_per_task)) continue;
       request.gres_per_task.push_back(ask_of(item));
     } else if (item.kind != "license") {
@@ -288,6 +306,8 @@ Apply resource_value(Opt opt) {
       return gres;
     case Opt::gpus:
       return gpus<&Request::gres_per_job>;
+    case Opt::gpu_mem:
+      return gpu_mem;
     case Opt::gpus_per_node:
       return gpus<&Request::gres_per_node>;
     case Opt::gpus_per_socket:

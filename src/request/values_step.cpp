@@ -14,12 +14,6 @@ namespace berth::request {
 namespace {
 
 template <auto Field>
-Applied flag(const Value&, Request& request) {
-  request.*Field = true;
-  return {};
-}
-
-template <auto Field>
 Applied words(const Value& value, Request& request) {
   request.*Field = std::string(value.text);
   return {};
@@ -97,12 +91,6 @@ Applied launcher(const Value& value, Request& request) {
   return invalid_argument(value, "none, torch, jax or mpi");
 }
 
-Applied count_from_zero(const Value& value, Request&) {
-  if (value.text.empty() && row_of(value.opt).argument == Argument::optional) return {};
-  const Result<std::uint32_t> number = number_value(value, 0);
-  return number ? Applied{} : pass(number.error());
-}
-
 Applied signals(const Value& value, Request&) {
   for (const std::string_view name : text::split(value.text, ',')) {
     if (!parse_signal(name)) return invalid_value(value, "names or numbers of signals");
@@ -145,6 +133,12 @@ Applied slurmd_debug(const Value& value, Request&) {
 }
 
 }  // namespace
+
+Applied count_from_zero(const Value& value, Request&) {
+  if (value.text.empty() && row_of(value.opt).argument == Argument::optional) return {};
+  const Result<std::uint32_t> number = number_value(value, 0);
+  return number ? Applied{} : pass(number.error());
+}
 
 Apply step_value(Opt opt) {
   switch (opt) {

@@ -15,7 +15,7 @@ using job::testing::kStart;
 
 /// n1-4 on leaf1, n5-8 on leaf2; n1 and n5 are taken for an hour and for two.
 struct TwoLeaves {
-  explicit TwoLeaves(job::Policy policy = {}) : c(std::move(policy), place::testing::tree({4, 4})) {
+  explicit TwoLeaves(job::Policy policy = {}) : c(std::move(policy), place::corpus::tree({4, 4})) {
     c.submit("-w n1 --exclusive -t 60");
     c.submit("-w n5 --exclusive -t 120");
     run();

@@ -146,6 +146,12 @@ job::PartitionPolicy partition_policy(const conf::PartitionRules& rules,
     }
   }
   if (rules.grace_seconds) policy.grace = rules.grace_seconds->value;
+  if (rules.gpu_idle_seconds && rules.gpu_idle_seconds->value > 0) {
+    policy.gpu_idle_seconds = rules.gpu_idle_seconds->value;
+  }
+  if (rules.max_gpu_idle_seconds && rules.max_gpu_idle_seconds->value > 0) {
+    policy.max_gpu_idle_seconds = rules.max_gpu_idle_seconds->value;
+  }
   if (rules.root_only) policy.root_only = rules.root_only->value;
   if (rules.disable_root_jobs) policy.disable_root = rules.disable_root_jobs->value;
   policy.allow_accounts = names_in(rules.allow_accounts);

@@ -7,15 +7,12 @@
 #include <map>
 
 #include "site/site.h"
+#include "text/tres.h"
 
 namespace berth::site {
 namespace {
 
 using conf::GresLine;
-
-bool shares_gpu(std::string_view name) {
-  return name == "shard" || name == "mps";
-}
 
 /// "gpu:a100" or "gpu".
 std::string full_name(std::string_view name, std::string_view type) {
@@ -40,7 +37,7 @@ class Merger {
       for (const text::TresItem& item : line_.gres->value) {
         const bool seen =
             std::ranges::find(out.gres, item.name, &cluster::Gres::name) != out.gres.end();
-        if (!seen && !shares_gpu(item.name)) out.gres.push_back(plain(item.name));
+        if (!seen && !text::is_part_of_gpu(item.name)) out.gres.push_back(plain(item.name));
         if (item.no_consume) {
           complaints_.warn_once(
               line_.gres->at, "no_consume",
@@ -48,7 +45,7 @@ class Merger {
         }
       }
       for (const text::TresItem& item : line_.gres->value) {
-        if (shares_gpu(item.name)) shared(item, out.gres);
+        if (text::is_part_of_gpu(item.name)) shared(item, out.gres);
       }
     }
     warn_of_undeclared();
@@ -82,6 +79,7 @@ class Merger {
     gres.given_explicitly =
         std::ranges::any_of(lines, [](const GresLine* l) { return l->has_flag("explicit"); });
     gres.counted = name != "gpu" && !has_files;
+    if (name == "gpu") check_variables(lines);
     if (gres.counted) {
       count_only(gres, lines);
     } else {
@@ -140,6 +138,7 @@ class Merger {
       cluster::Device device;
       device.type = type;
       device.record = of_record;
+      device.variables = found_variables();
       gres.devices.push_back(std::move(device));
     }
     extra_.clear();
@@ -172,6 +171,7 @@ class Merger {
       cluster::Device device;
       device.type = line.type;
       device.record = static_cast<int>(record);
+      device.variables = variables_of(line);
       if (line.cores) device.sockets = sockets_of(line);
       if (line.links) device.links = line.links->value;
       const std::uint64_t amount = std::min<std::uint64_t>(line.amount(), kMaxGpusPerNode + 1);
@@ -184,6 +184,45 @@ class Merger {
       }
     }
     return out;
+  }
+
+  /// Those of Flags=, else of what AutoDetect= finds, else all.
+  [[nodiscard]] cluster::GpuVariables variables_of(const GresLine& line) const {
+    cluster::GpuVariables out = found_variables();
+    if (line.names_variables()) {
+      out = {};
+      out.cuda = line.has_flag("nvidia_gpu_env");
+      out.rocr = line.has_flag("amd_gpu_env");
+      out.level_zero = line.has_flag("intel_gpu_env");
+      out.opencl = line.has_flag("opencl_env");
+    }
+    out.by_uuid = line.has_flag("env_uuid");
+    return out;
+  }
+
+  [[nodiscard]] cluster::GpuVariables found_variables() const {
+    cluster::GpuVariables out;
+    const auto* method = conf::autodetect_of(lines_);
+    if (method == nullptr) return out;
+    if (method->value == "nvml" || method->value == "nvidia") out.only("nvidia");
+    if (method->value == "rsmi") out.only("amd");
+    if (method->value == "oneapi") out.only("intel");
+    out.of_vendor = method->value == "full";
+    return out;
+  }
+
+  /// Of GPUs of one type all lines have to say the same.
+  void check_variables(const std::vector<const GresLine*>& lines) {
+    std::map<std::string_view, const GresLine*> first;
+    for (const GresLine* line : lines) {
+      const GresLine* same = first.emplace(line->type, line).first->second;
+      if (variables_of(*line) == variables_of(*same)) continue;
+      complaints_.error(
+          line->at, fmt::format("Flags= of {} differ from those of {} for node {}; what jobs "
+                                "are told of GPUs of one type must be the same",
+                                full_name(line->name, line->type), shown(same->at), node_name_));
+      return;
+    }
   }
 
   /// Cores= as sockets. Slurm wants whole sockets.
@@ -255,6 +294,10 @@ class Merger {
     const auto lines = lines_of(item.name);
     gres.given_explicitly =
         std::ranges::any_of(lines, [](const GresLine* l) { return l->has_flag("explicit"); });
+    for (const GresLine* line : lines) {
+      if (line->has_flag("all_sharing")) gres.one_sharing = false;
+      if (line->has_flag("one_sharing")) gres.one_sharing = true;
+    }
     std::uint64_t described = 0;
     for (const GresLine* line : lines) {
       described += line->count ? line->count->value : item.count;
@@ -369,6 +412,7 @@ cluster::Gres shared_over_gpus(std::string name, std::uint64_t total, const clus
   cluster::Gres out;
   out.name = std::move(name);
   out.shares_gpu = true;
+  out.one_sharing = out.name == "mps";
   out.devices = gpus.devices;
   const std::uint64_t count = out.devices.size();
   for (std::uint64_t i = 0; i < count; ++i) {

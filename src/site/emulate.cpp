@@ -14,6 +14,7 @@
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/size.h"
+#include "text/tres.h"
 #include "text/words.h"
 
 namespace berth::site {
@@ -227,6 +228,8 @@ Result<cluster::Node> emulated_node(const Group& group, std::string_view text) {
   }
   if (!gpus.devices.empty()) node.gres.push_back(gpus);
   if (group.shards > 0) node.gres.push_back(shared_over_gpus("shard", group.shards, gpus));
+  const auto known = [](const cluster::Device& gpu) { return gpu.known_memory_mb() > 0; };
+  if (std::ranges::any_of(gpus.devices, known)) cluster::add_gpu_memory(node);
   return node;
 }
 

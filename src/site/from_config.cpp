@@ -12,6 +12,7 @@
 #include "site/partitions.h"
 #include "site/site.h"
 #include "text/hostlist.h"
+#include "text/tres.h"
 #include "text/words.h"
 
 namespace berth::site {
@@ -178,6 +179,7 @@ class Builder {
       cluster::Node node = shape;
       node.name = name;
       node.gres = devices.gres;
+      if (has(config_.slurm.gres_types, text::kGpuMemory)) cluster::add_gpu_memory(node);
       if (line.restricted_cores_per_gpu) {
         node.restricted_cores_per_gpu = line.restricted_cores_per_gpu->value;
         node.gpu_cores = gpu_cores(node, node.restricted_cores_per_gpu);
@@ -220,6 +222,13 @@ class Builder {
   bool known_gres(const conf::NodeLine& line) {
     if (!line.gres) return true;
     for (const text::TresItem& item : line.gres->value) {
+      if (item.name == text::kGpuMemory) {
+        complaints_.error(
+            line.gres->at,
+            "Gres=gpumem: the memory of GPUs is not counted here, their nodes tell it; "
+            "name it in GresTypes= alone");
+        return false;
+      }
       if (has(config_.slurm.gres_types, item.name)) continue;
       std::string types;
       if (config_.slurm.gres_types) {

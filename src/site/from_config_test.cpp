@@ -276,6 +276,60 @@ TEST(FromConfig, MarksPoolsAndExplicitOnes) {
   EXPECT_TRUE(site->cluster.nodes[0].find_gres("nic")->counted);
 }
 
+TEST(FromConfig, FlagsSayWhichVariablesTellOfGpus) {
+  struct Row {
+    const char* gres;
+    const char* variables;
+  };
+  const Row rows[] = {
+      {"Name=gpu File=/dev/nvidia[0-1]", "cuda rocr opencl ze"},
+      {"AutoDetect=off\nName=gpu File=/dev/nvidia[0-1]", "cuda rocr opencl ze"},
+      {"AutoDetect=nvml", "cuda"},
+      {"AutoDetect=nvidia\nName=gpu File=/dev/nvidia[0-1]", "cuda"},
+      {"AutoDetect=rsmi", "rocr"},
+      {"AutoDetect=oneapi", "ze"},
+      {"AutoDetect=full", "cuda rocr opencl ze found"},
+      {"AutoDetect=nvml\nNodeName=n AutoDetect=off", "cuda rocr opencl ze"},
+      {"AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-1] Flags=opencl_env,amd_gpu_env",
+       "rocr opencl"},
+      {"Name=gpu File=/dev/nvidia0 Flags=intel_gpu_env\nName=gpu File=/dev/nvidia1", "ze"},
+      {"Name=gpu File=/dev/nvidia[0-1] Flags=no_gpu_env", ""},
+      {"Name=gpu File=/dev/nvidia[0-1] Flags=env_uuid", "cuda rocr opencl ze uuid"},
+      {"Name=gpu File=/dev/nvidia[0-1] Flags=env_uuid,nvidia_gpu_env", "cuda uuid"},
+  };
+  for (const Row& row : rows) {
+    const auto site = read_nodes("NodeName=n Gres=gpu:2", row.gres);
+    ASSERT_TRUE(site) << row.gres << ": " << first_error(site);
+    for (const cluster::Device& device : site->cluster.nodes[0].find_gres("gpu")->devices) {
+      const cluster::GpuVariables& told = device.variables;
+      std::string words;
+      for (const auto& [on, word] :
+           {std::pair(told.cuda, "cuda"), std::pair(told.rocr, "rocr"),
+            std::pair(told.opencl, "opencl"), std::pair(told.level_zero, "ze"),
+            std::pair(told.by_uuid, "uuid"), std::pair(told.of_vendor, "found")}) {
+        if (on) words += std::string(words.empty() ? "" : " ") + word;
+      }
+      EXPECT_EQ(words, row.variables) << row.gres;
+    }
+  }
+  EXPECT_THAT(first_error(read_nodes("NodeName=n Gres=gpu:2",
+                                     "Name=gpu File=/dev/nvidia0 Flags=nvidia_gpu_env\n"
+                                     "Name=gpu File=/dev/nvidia1 Flags=amd_gpu_env")),
+              HasSubstr("gres.conf:2: Flags= of gpu differ from those of gres.conf:1 for node n"));
+}
+
+TEST(FromConfig, MpsIsOfOneGpuOfANode) {
+  const auto one_of = [](const char* name, const std::string& gres) {
+    const auto site = read_nodes("NodeName=n Gres=gpu:2,shard:4,mps:200", gres);
+    EXPECT_TRUE(site) << first_error(site);
+    return site->cluster.nodes[0].find_gres(name)->one_sharing;
+  };
+  EXPECT_TRUE(one_of("mps", "Name=gpu File=/dev/nvidia[0-1]"));
+  EXPECT_FALSE(one_of("shard", "Name=gpu File=/dev/nvidia[0-1]"));
+  EXPECT_FALSE(one_of("mps", "Name=mps Count=200 Flags=all_sharing"));
+  EXPECT_TRUE(one_of("shard", "Name=shard Count=4 Flags=one_sharing"));
+}
+
 TEST(FromConfig, Refuses) {
   struct Row {
     const char* lines;

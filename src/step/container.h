@@ -33,6 +33,8 @@ class Container {
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
+  /// The kernel keeps count: pids() need not look at all processes of the machine.
+  [[nodiscard]] bool grouped() const { return !path_.empty(); }
   /// Living processes in it, without this one.
   [[nodiscard]] std::vector<pid_t> pids() const;
   /// `first` get it before the others, so that a shell does not report the death of its children.

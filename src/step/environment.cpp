@@ -112,6 +112,8 @@ Environment StepEnvironment::of(const wire::TaskSpec& task) const {
     env.try_emplace("BERTH_TASK_CPUS", cpus->hex());
   }
   put_rendezvous(spec_, task, program_, env);
+  // Jobs count GPUs along the bus, CUDA from the fastest on unless it is told.
+  if (env.contains("CUDA_VISIBLE_DEVICES")) env.try_emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   return env;
 }
 

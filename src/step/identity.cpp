@@ -24,6 +24,8 @@ std::string Identity::unreachable() const {
 }
 
 bool Identity::become() const {
+  // While it may: with the rights of root, no user can go back.
+  if (was_spared && !set_oom_score(0)) return false;
   if (::geteuid() == 0) {
     if (::setgroups(groups.size(), groups.data()) != 0) return false;
     if (::setresgid(gid, gid, gid) != 0) return false;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "step/oom_score.h"
 #include "wire/submit.pb.h"
 
 namespace berth::step {
@@ -15,11 +16,13 @@ struct Identity {
   uid_t uid = 0;
   gid_t gid = 0;
   std::vector<gid_t> groups;
+  bool was_spared = oom_score() < 0;  // when memory runs out, as this process is
 
   static Identity of(const wire::StepSpec& spec);
   /// "" or why this process cannot act for the user.
   [[nodiscard]] std::string unreachable() const;
-  /// For good, all ids; checked. False (errno) when any of it failed: the caller must not go on.
+  /// For good, all ids, and no more spared than others when memory runs out; checked. False (errno)
+  /// when any of it failed: the caller must not go on.
   [[nodiscard]] bool become() const;
 };
 

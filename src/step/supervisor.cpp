@@ -237,8 +237,13 @@ void Supervisor::obey(Peer& agent) {
           signal_step(m->signal(), m->tasks_only());
         }
         break;
+      case wire::Kind::SuperviseMeasure:
+        agent.send(measure());
+        break;
       case wire::Kind::SuperviseSay:
-        if (const auto m = wire::decode<wire::SuperviseSay>(frame->payload)) say(m->line());
+        if (const auto m = wire::decode<wire::SuperviseSay>(frame->payload)) {
+          say(m->line(), m->as_it_is());
+        }
         break;
       case wire::Kind::SuperviseAttach:
         if (const auto m = wire::decode<wire::SuperviseAttach>(frame->payload)) {
@@ -281,9 +286,11 @@ int supervise(int agent_fd, int client_fd, int record_fd) {
   if (order->emulated() && !order->has_names() && !spec->master().empty()) {
     spec->set_master("127.0.0.1");
   }
-  Supervisor supervisor(std::move(*order), std::move(*spec), std::move(agent), std::move(client),
-                        Fd(record_fd));
-  supervisor.run();
+  // Never deleted: the process ends next, and taking apart what describes the step's tasks would be
+  // a twentieth of all the work of a step of `true`.
+  auto* supervisor = new Supervisor(std::move(*order), std::move(*spec), std::move(agent),
+                                    std::move(client), Fd(record_fd));
+  supervisor->run();
   return 0;
 }
 

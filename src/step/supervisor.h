@@ -26,6 +26,7 @@
 #include "step/output_files.h"
 #include "step/peer.h"
 #include "step/task_start.h"
+#include "step/task_use.h"
 #include "wire/frame.h"
 
 namespace berth::step {
@@ -56,8 +57,8 @@ class Supervisor {
     pid_t pid = 0;
     bool exited = false;
     int status = 0;
-    std::uint64_t max_rss_kb = 0;
-    Fd in;  // to its standard input
+    TaskUse used;  // once it has exited
+    Fd in;         // to its standard input
     std::string in_queue;
     bool in_ends = false;
     bool terminal = false;
@@ -123,12 +124,13 @@ class Supervisor {
 
   // supervisor_end.cpp
   void end(const std::string& cause, bool now);
-  void say(const std::string& text);
+  void say(const std::string& text, bool as_it_is = false);
   void signal_step(int number, bool tasks_only);
   /// srun is told when all is stopped and when it goes on: its clocks stop too.
   void tell_paused(bool paused);
   void reap();
-  void task_exited(Task& task, int status, const rusage& usage);
+  void task_exited(Task& task, int status, const rusage& usage,
+                   const std::optional<ProcessBytes>& bytes);
   /// Looks whether the kernel killed processes of the step for want of memory since it last did.
   bool ran_out_of_memory();
   void say_out_of_memory();
@@ -137,6 +139,10 @@ class Supervisor {
   void report_stuck();
   wire::StepEnded result() const;
   void tell_agents(const wire::StepEnded& ended);
+
+  // supervisor_measure.cpp
+  [[nodiscard]] wire::TasksMeasured measure() const;
+  void adopt_orphans(std::vector<std::vector<pid_t>>& processes) const;
 
   // supervisor.cpp
   void poll_once();
@@ -155,6 +161,7 @@ class Supervisor {
 
   wire::Supervise order_;
   wire::StepSpec spec_;
+  const Identity who_ = Identity::of(spec_);
   Container container_;
   std::string directory_;  // where the tasks run
   OutputFiles files_;

@@ -36,17 +36,18 @@ std::uint64_t microseconds(const timeval& t) {
 
 }  // namespace
 
-void Supervisor::say(const std::string& text) {
+void Supervisor::say(const std::string& text, bool as_it_is) {
   if (!clients_.empty()) {
     wire::SupervisorLine line;
-    line.mutable_line()->set_severity(static_cast<std::uint32_t>(Severity::error));
+    const Severity severity = as_it_is ? Severity::bare : Severity::error;
+    line.mutable_line()->set_severity(static_cast<std::uint32_t>(severity));
     line.mutable_line()->set_text(text);
     for (auto& client : clients_) client->peer.send(line);
     return;
   }
   for (const Task& task : tasks_) {
     if (!task.err_file) continue;
-    write_all(task.err_file->get(), "slurmstepd: error: " + text + '\n');
+    write_all(task.err_file->get(), (as_it_is ? "" : "slurmstepd: error: ") + text + '\n');
     return;
   }
 }
@@ -103,36 +104,53 @@ void Supervisor::tell_paused(bool paused) {
 
 void Supervisor::reap() {
   for (;;) {
-    int status = 0;
-    rusage usage{};
-    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
-    if (pid < 0 && errno == EINTR) continue;
-    if (pid <= 0) {
-      children_left_ = pid == 0;
+    siginfo_t next{};
+    if (::waitid(P_ALL, 0, &next, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      if (errno == EINTR) continue;
+      children_left_ = false;
       return;
     }
+    const pid_t pid = next.si_pid;
+    if (pid == 0) {
+      children_left_ = true;
+      return;
+    }
+    const auto task = std::ranges::find_if(
+        tasks_, [&](const Task& one) { return one.pid == pid && !one.exited; });
+    // The kernel tells what it has read and written until it is waited for.
+    const auto bytes = task != tasks_.end() ? bytes_of(pid) : std::nullopt;
+    int status = 0;
+    rusage usage{};
+    if (::wait4(pid, &status, WNOHANG, &usage) != pid) continue;
     usage_.set_user_microseconds(usage_.user_microseconds() + microseconds(usage.ru_utime));
     usage_.set_system_microseconds(usage_.system_microseconds() + microseconds(usage.ru_stime));
-    for (Task& task : tasks_) {
-      if (task.pid == pid && !task.exited) task_exited(task, status, usage);
-      std::erase(task.epilogs, pid);
-    }
+    if (task != tasks_.end()) task_exited(*task, status, usage, bytes);
+    for (Task& one : tasks_) std::erase(one.epilogs, pid);
   }
 }
 
-void Supervisor::task_exited(Task& task, int status, const rusage& usage) {
+void Supervisor::task_exited(Task& task, int status, const rusage& usage,
+                             const std::optional<ProcessBytes>& bytes) {
   task.exited = true;
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && !killed_ && ran_out_of_memory()) {
     status = wire::kOutOfMemoryStatus;
   }
+  if (WIFSIGNALED(status) && cause_ == wire::kGpuMemoryCause) status = wire::kOutOfMemoryStatus;
   if (const auto code = keys_.abort_code(task.spec->rank())) status = *code << 8;
   task.status = status;
-  task.max_rss_kb = static_cast<std::uint64_t>(usage.ru_maxrss);
-  usage_.set_total_rss_kb(usage_.total_rss_kb() + task.max_rss_kb);
-  if (task.max_rss_kb > usage_.max_rss_kb()) {
-    usage_.set_max_rss_kb(task.max_rss_kb);
+  const auto most_kb = static_cast<std::uint64_t>(usage.ru_maxrss);
+  usage_.set_total_rss_kb(usage_.total_rss_kb() + most_kb);
+  if (most_kb > usage_.max_rss_kb()) {
+    usage_.set_max_rss_kb(most_kb);
     usage_.set_max_rss_rank(task.spec->rank());
   }
+  task.used = {.cpu = microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+               .pages = static_cast<std::uint64_t>(usage.ru_majflt),
+               .memory = most_kb * 1024,
+               .memory_most = most_kb * 1024,
+               .bytes_known = bytes.has_value(),
+               .bytes = bytes.value_or(ProcessBytes())};
+  note_task(*usage_.mutable_figures(), task.spec->rank(), task.used, false);
   task.in.reset();
   task.in_queue.clear();
   // What it wrote before it ended is shown before its end.
@@ -207,7 +225,7 @@ wire::StepEnded Supervisor::result() const {
   ended.set_ended(std::time(nullptr));
   ended.set_trouble(trouble_);
   ended.set_cause(cause_);
-  ended.set_out_of_memory(memory_kills_ > 0);
+  ended.set_out_of_memory(memory_kills_ > 0 || cause_ == wire::kGpuMemoryCause);
   return ended;
 }
 

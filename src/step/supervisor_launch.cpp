@@ -101,13 +101,12 @@ void Supervisor::start_tasks() {
 }
 
 Result<void> Supervisor::prepare() {
-  const Identity who = Identity::of(spec_);
-  if (std::string why = who.unreachable(); !why.empty()) return fail(Code::io, std::move(why));
+  if (std::string why = who_.unreachable(); !why.empty()) return fail(Code::io, std::move(why));
   const bool batch = spec_.step_id() == wire::kBatchStep;
   bool usable = false;
   int why = 0;
   {
-    const ActingAs user(who);
+    const ActingAs user(who_);
     const Fd folder(::open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     usable = folder && ::faccessat(folder.get(), ".", X_OK, AT_EACCESS) == 0;
     why = errno;
@@ -119,7 +118,7 @@ Result<void> Supervisor::prepare() {
     files_.set_directory("/tmp");
   }
   if (batch) return write_script();
-  const ActingAs user(who);  // the program is the user's to find
+  const ActingAs user(who_);  // the program is the user's to find
   const std::vector<std::string> words =
       spec_.tasks_size() > 0 ? argv_of(spec_.tasks(0)) : std::vector<std::string>();
   std::string file;
@@ -169,7 +168,7 @@ TaskStart Supervisor::start_of(const Task& task) const {
   return TaskStart{.order = order_,
                    .spec = spec_,
                    .task = *task.spec,
-                   .who = Identity::of(spec_),
+                   .who = who_,
                    .argv = argv_of(*task.spec),
                    .environment = environment_->of(*task.spec),
                    .directory = directory_for(*task.spec),
@@ -302,7 +301,7 @@ Result<std::shared_ptr<Fd>> Supervisor::make_output(Task& task, const wire::Stdi
   }
   if (program.unbuffered() && !error) {
     // A terminal makes the C library write line by line; nothing else of a terminal is wanted.
-    auto ends = open_terminal(Identity::of(spec_));
+    auto ends = open_terminal(who_);
     if (!ends) return pass(std::move(ends.error()));
     termios raw{};
     ::tcgetattr(ends->second.get(), &raw);
@@ -322,7 +321,7 @@ Result<std::shared_ptr<Fd>> Supervisor::make_output(Task& task, const wire::Stdi
 }
 
 Result<Supervisor::TaskEnds> Supervisor::make_terminal(Task& task) {
-  auto ends = open_terminal(Identity::of(spec_));
+  auto ends = open_terminal(who_);
   if (!ends) return pass(std::move(ends.error()));
   const wire::Program& program = order_.program();
   if (program.rows() > 0 && program.columns() > 0) {

@@ -202,6 +202,24 @@ TEST_F(SupervisorTest, EndedStepSaysWhyAndIsTerminatedThenKilled) {
   EXPECT_EQ(ended_->cause(), "TIME LIMIT");
 }
 
+TEST_F(SupervisorTest, LinesForABatchJobAreInItsOutput) {
+  batch("#!/bin/sh\necho up\nsleep 1000\n");
+  start();
+  ASSERT_TRUE(eventually([&] { return file("slurm-5.out") == "up\n"; }));
+  wire::SuperviseSay say;
+  say.set_line("the GPU is ill");
+  agent_->send(say);
+  say.set_line("berth: a hint");
+  say.set_as_it_is(true);
+  agent_->send(say);
+  wire::SuperviseEnd end;
+  end.set_now(true);
+  agent_->send(end);
+  agent_->flush();
+  finish();
+  EXPECT_EQ(file("slurm-5.out"), "up\nslurmstepd: error: the GPU is ill\nberth: a hint\n");
+}
+
 TEST_F(SupervisorTest, CancelledBatchJobIsToldInItsOutput) {
   batch("#!/bin/sh\necho up\nsleep 1000\n");
   start();

@@ -151,6 +151,14 @@ class SupervisorTest : public testing::Test {
     }
     return true;
   }
+  /// What the tasks use now.
+  const wire::TasksMeasured& measure() {
+    measured_.reset();
+    agent_->send(wire::SuperviseMeasure());
+    agent_->flush();
+    EXPECT_TRUE(until([&] { return measured_.has_value(); }));
+    return *measured_;
+  }
   /// Runs to the end: StepEnded, and NodeDone when there is a client.
   void finish() {
     ASSERT_TRUE(until([&] { return ended_ && (done_ || !order_.has_client()); }))
@@ -189,6 +197,7 @@ class SupervisorTest : public testing::Test {
   std::vector<std::string> lines_;
   std::optional<wire::LaunchReply> reply_;
   std::optional<wire::StepEnded> ended_;
+  std::optional<wire::TasksMeasured> measured_;
   std::optional<wire::NodeDone> done_;
   bool client_closed_ = false;
   std::function<void(const wire::Frame&)> on_frame_;  // of the client, all others
@@ -199,6 +208,9 @@ class SupervisorTest : public testing::Test {
     while (const auto frame = agent_->next()) {
       if (frame->kind == wire::Kind::StepEnded) {
         ended_ = wire::decode<wire::StepEnded>(frame->payload);
+      }
+      if (frame->kind == wire::Kind::TasksMeasured) {
+        measured_ = wire::decode<wire::TasksMeasured>(frame->payload);
       }
     }
   }

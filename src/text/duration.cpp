@@ -2,6 +2,7 @@
 #include "text/duration.h"
 
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,6 +20,10 @@ std::optional<TimeLimit> from_seconds(std::uint64_t seconds) {
   const std::uint64_t minutes = seconds / 60 + (seconds % 60 != 0 ? 1 : 0);
   if (minutes > kMaxMinutes) return std::nullopt;
   return TimeLimit{.unlimited = false, .minutes = static_cast<std::uint32_t>(minutes)};
+}
+
+std::string counted(std::uint64_t n, std::string_view unit) {
+  return fmt::format("{} {}{}", n, unit, n == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -54,6 +59,38 @@ std::optional<TimeLimit> parse_time_limit(std::string_view s) {
   }
   const auto seconds = parse_seconds(s);
   return seconds ? from_seconds(*seconds) : std::nullopt;
+}
+
+std::optional<std::optional<std::uint32_t>> parse_limit_in_seconds(std::string_view s) {
+  const auto plain = parse_time_limit(s);
+  if (plain && plain->unlimited) return std::optional<std::uint32_t>();
+  std::uint64_t unit = 0;
+  const char last = s.empty() ? '\0' : s.back();
+  for (const auto& [letter, length] :
+       {std::pair('s', 1U), std::pair('m', 60U), std::pair('h', 3600U), std::pair('d', 86400U)}) {
+    if (last == letter) unit = length;
+  }
+  auto seconds = unit == 0 ? parse_seconds(s) : parse_number(s.substr(0, s.size() - 1), kMaxField);
+  if (!seconds) return std::nullopt;
+  if (unit > 0) *seconds *= unit;
+  if (*seconds > kMaxField) return std::nullopt;
+  if (*seconds == 0) return std::optional<std::uint32_t>();
+  return static_cast<std::uint32_t>(*seconds);
+}
+
+std::string spoken_seconds(std::uint64_t seconds) {
+  constexpr std::uint64_t kExact = 600;  // nobody counts the seconds of a longer time
+  if (seconds < 120) return counted(seconds, "second");
+  std::uint64_t first = seconds / 60;
+  std::uint64_t second = seconds < kExact ? seconds % 60 : 0;
+  if (first < 120) {
+    const std::string minutes = counted(first, "minute");
+    return second == 0 ? minutes : minutes + ' ' + counted(second, "second");
+  }
+  second = first % 60;
+  first /= 60;
+  const std::string hours = counted(first, "hour");
+  return second == 0 ? hours : hours + ' ' + counted(second, "minute");
 }
 
 std::string format_minutes(std::optional<std::uint32_t> minutes) {

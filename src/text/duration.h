@@ -21,6 +21,13 @@ std::optional<TimeLimit> parse_time_limit(std::string_view s);
 /// Seconds of one of the forms above but UNLIMITED; not rounded.
 std::optional<std::uint64_t> parse_seconds(std::string_view s);
 
+/// Seconds of one of the forms above, or of a number with a unit: "90s", "30m", "2h", "1d". Inner
+/// unset: no limit ("0", UNLIMITED).
+std::optional<std::optional<std::uint32_t>> parse_limit_in_seconds(std::string_view s);
+
+/// For sentences: "90 seconds", "15 minutes", "2 hours 30 minutes".
+std::string spoken_seconds(std::uint64_t seconds);
+
 /// "01:00:00", "1-02:03:00", "UNLIMITED".
 std::string format_minutes(std::optional<std::uint32_t> minutes);
 

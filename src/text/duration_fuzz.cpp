@@ -9,6 +9,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto limit = text::parse_time_limit(input); limit && !limit->unlimited) {
     if (text::parse_time_limit(text::format_minutes(limit->minutes)) != limit) std::abort();
   }
+  if (const auto limit = text::parse_limit_in_seconds(input); limit && *limit) {
+    if (text::parse_limit_in_seconds(std::to_string(**limit) + 's') != limit) std::abort();
+    if (text::spoken_seconds(**limit).empty()) std::abort();
+  }
   std::size_t position = 0;
   text::valid_time_spec(input, position);
   if (position > input.size()) std::abort();

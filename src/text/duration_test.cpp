@@ -46,6 +46,50 @@ TEST(TimeLimit, RefusesTheRest) {
   }
 }
 
+TEST(LimitInSeconds, ReadsUnitsAndTheFormsOfTimeLimits) {
+  struct Row {
+    const char* text;
+    std::uint32_t seconds;  // 0 = no limit
+  };
+  const Row rows[] = {
+      {"30", 1800},  {"0:30", 30},     {"1:00:00", 3600}, {"1-0", 86400}, {"90s", 90},
+      {"30m", 1800}, {"2h", 7200},     {"1d", 86400},     {"0", 0},       {"0s", 0},
+      {"0:00", 0},   {"unlimited", 0}, {"INFINITE", 0},   {"-1", 0},      {"1:30", 90},
+  };
+  for (const Row& row : rows) {
+    const auto got = parse_limit_in_seconds(row.text);
+    ASSERT_TRUE(got) << row.text;
+    EXPECT_EQ(got->value_or(0), row.seconds) << row.text;
+    EXPECT_EQ(got->has_value(), row.seconds > 0) << row.text;
+  }
+  for (const char* text : {"", "s", "m", "-5", "1.5h", "5 m", "30M", "30min", "1:30m", "abc", "1w",
+                           "4294967296s", "99999d", "4294967295"}) {
+    EXPECT_FALSE(parse_limit_in_seconds(text)) << text;
+  }
+}
+
+TEST(SpokenSeconds, AreAsOnePersonTellsAnother) {
+  struct Row {
+    std::uint64_t seconds;
+    const char* words;
+  };
+  const Row rows[] = {
+      {0, "0 seconds"},
+      {1, "1 second"},
+      {90, "90 seconds"},
+      {119, "119 seconds"},
+      {120, "2 minutes"},
+      {150, "2 minutes 30 seconds"},
+      {601, "10 minutes"},
+      {900, "15 minutes"},
+      {7199, "119 minutes"},
+      {7200, "2 hours"},
+      {9000, "2 hours 30 minutes"},
+      {3 * 86400, "72 hours"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(spoken_seconds(row.seconds), row.words);
+}
+
 TEST(TimeSpec, AcceptsTheDocumentedForms) {
   for (const char* text : {"16:00",
                            "16:00:30",

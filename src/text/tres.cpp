@@ -199,6 +199,10 @@ Result<std::vector<TresItem>> parse_gpus(std::string_view s) {
   });
 }
 
+bool is_part_of_gpu(std::string_view gres) {
+  return gres == "shard" || gres == "mps" || gres == kGpuMemory;
+}
+
 Result<std::vector<TresItem>> parse_tres_per_task(std::string_view s) {
   return parse_list(s, "--tres-per-task=gres/gpu=1", parse_task_item);
 }

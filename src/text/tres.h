@@ -13,6 +13,13 @@ namespace berth::text {
 inline constexpr std::uint64_t kMaxTresCount = std::uint64_t{1} << 52;
 inline constexpr std::size_t kMaxTresItems = 1024;
 
+/// MiB of the memory of GPUs, what --gpu-mem asks for (berth's own).
+inline constexpr std::string_view kGpuMemory = "gpumem";
+
+/// Resources that are parts of GPUs: shard, mps, gpumem. A GPU is given out whole, or by one of
+/// them.
+bool is_part_of_gpu(std::string_view gres);
+
 struct TresItem {
   std::string kind;  // "gres", "cpu", "license", … ("gres" for --gres items)
   std::string name;  // "gpu"; "" for cpu, mem, …

@@ -13,5 +13,7 @@ inline constexpr std::uint32_t kInteractiveStep = 0xfffffffa;  // "interactive",
 /// How a task ended that the kernel killed for want of memory: in the form of wait(2), a signal
 /// that there is not.
 inline constexpr int kOutOfMemoryStatus = 125;
+/// The cause of the end of a step that had more of a GPU's memory than its job was given.
+inline constexpr std::string_view kGpuMemoryCause = "GPU MEMORY";
 
 }  // namespace berth::wire

@@ -125,6 +125,7 @@ def test_bind_gives_each_rank_what_srun_would(cluster, flavour):
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_bind_on_nodes_whose_gpus_differ(cluster, flavour):
     """The job has other GPUs on its second node than on its first."""
+    cluster.wait_idle()  # GPUs that an earlier job is still leaving would change who gets which
     blocker = cluster.submit("-w", "node1", "--gpus=2", "-o", "none", "--wrap", "sleep 120")
     cluster.wait_state(blocker, "RUNNING")
     try:

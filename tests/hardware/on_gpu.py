@@ -32,6 +32,19 @@ while time.time() < end:
 print("done", torch.cuda.device_count(), float(a.float().abs().mean()) >= 0)
 """
 
+FAULT = """
+import ctypes
+cuda = ctypes.CDLL("libcuda.so.1")
+device, context, module, function = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+cuda.cuInit(0)
+cuda.cuDeviceGet(ctypes.byref(device), 0)
+cuda.cuCtxCreate_v2(ctypes.byref(context), 0, device)
+code = b".version 7.0\\n.target sm_50\\n.address_size 64\\n.visible .entry bad() { .reg .b64 %a; .reg .b32 %v; " \\
+       b"mov.u64 %a, 64; mov.u32 %v, 1; st.global.u32 [%a], %v; ret; }"
+print(cuda.cuModuleLoadData(ctypes.byref(module), code), cuda.cuModuleGetFunction(ctypes.byref(function), module, b"bad"),
+      cuda.cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, None, None, None), cuda.cuCtxSynchronize())
+"""
+
 HOG = "b = bytearray(2 << 30)\nfor i in range(0, len(b), 4096): b[i] = 1\nprint('not stopped')\n"
 
 SPREAD = """
@@ -168,9 +181,10 @@ def configuration(programs, shown):
     gres = ",".join(f"gpu:{kind}:{count}" for kind, count in types.items()) + f",shard:{4 * len(shown['gpus'])}"
     line = re.sub(r" Gres=\S+", "", line) + f" Gres={gres}"
     return {
-        "slurm.conf": f"ClusterName=hardware\nSlurmctldHost={node}\nSlurmUser=root\nGresTypes=gpu,shard\n"
+        "slurm.conf": f"ClusterName=hardware\nSlurmctldHost={node}\nSlurmUser=root\nGresTypes=gpu,shard,gpumem\n"
                       "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
-                      "TaskPlugin=task/affinity,task/cgroup\nJobAcctGatherFrequency=task=1\nReturnToService=2\n"
+                      "TaskPlugin=task/affinity,task/cgroup\nJobAcctGatherFrequency=task=1\nReturnToService=2\nSlurmdParameters=gpu_mem=kill\n"
+                      "AccountingStorageTRES=gres/gpu,gres/gpumem\n"
                       f"{line}\nPartitionName=main Nodes=ALL Default=YES\n",
         "gres.conf": "AutoDetect=nvml\nName=shard\n",
         "cgroup.conf": "ConstrainDevices=yes\nConstrainRAMSpace=yes\nConstrainCores=yes\n",
@@ -209,6 +223,73 @@ def shards(c, site, probe):
             and all(map(probes, texts)) and seconds < 15, f"{seconds:.1f} s for two of 8 s")
 
 
+def wait_for(done, seconds):
+    """Whether it came true, and after how long."""
+    begun = time.monotonic()
+    while not done() and time.monotonic() - begun < seconds:
+        time.sleep(0.2)
+    return bool(done()), time.monotonic() - begun
+
+
+def state_of(site, job):
+    return site.out("sacct", "-n", "-X", "-P", "-j", job, "-o", "State")
+
+
+def parts(c, site, python, load):
+    """--gpu-mem, where who has more is ended."""
+    outputs = [pathlib.Path(f"/tmp/berth-part-{name}.out") for name in ("modest", "greedy")]
+    for path in outputs:
+        path.unlink(missing_ok=True)
+
+    def start(path, asked, seconds, gigabytes):
+        return site.out("sbatch", "--parsable", "-n1", "--mem=16G", f"--gpu-mem={asked}", "-o", path, "--wrap",
+                        f"{python} {load} {seconds} {gigabytes}")
+
+    modest = start(outputs[0], "20G", 45, 10)
+    wait_for(lambda: int(nvidia_smi("memory.used")[0][0]) > 10000, 60)
+    greedy = start(outputs[1], "4G", 45, 8)
+    used = site.out("scontrol", "-d", "show", "node").partition("GresUsed=")[2].split()
+    c.check("two jobs share the GPU by its memory", "24576" in used[0], used[0])
+    ended, seconds = wait_for(lambda: "OUT_OF_MEMORY" in state_of(site, greedy), 60)
+    said = outputs[1].read_text().strip().splitlines()
+    c.check("the one with more than it asked for is named and ended", ended and any("were asked for" in line for line in said),
+            f"{state_of(site, greedy)}; {[line for line in said if 'GPU' in line][:2]}")
+    told = [line for line in outputs[0].read_text().splitlines() if f"job {greedy} " in line]
+    c.check("the other one is told, and runs on", told and "RUNNING" in site.out("squeue", "-h", "-j", modest, "-o", "%T"), told[:1])
+    ours, theirs = site.out("berth", "efficiency", modest).splitlines()[-1].strip(), nvidia_smi("memory.used")[0][0]
+    c.say(f"       {ours}; nvidia-smi {theirs} MiB")
+    site.call("scancel", modest)
+    wait_for(lambda: not site.out("squeue", "-h"), 30)
+
+
+def idle(c, site, probe):
+    job = site.out("sbatch", "--parsable", "-n1", "--gpus=1", "--mem=8G", "--gpu-idle-timeout=20s", "-o", "/tmp/berth-idle.out",
+                   "--wrap", " ".join(map(str, [*probe, "300"])))
+    ended, seconds = wait_for(lambda: "TIMEOUT" in state_of(site, job), 90)
+    lines = [line for line in pathlib.Path("/tmp/berth-idle.out").read_text().splitlines() if "idle" in line.lower()]
+    c.check("a job that does not use its GPU for 20 s is warned and ended", ended and lines, f"after {seconds:.0f} s; {lines[:3]}")
+
+
+def health(c, site, python, probe, folder):
+    out = lambda: site.out("scontrol", "-d", "show", "node").partition("GPUsOut=")[2].splitlines()
+    wait_for(lambda: not site.out("squeue", "-h") and not out(), 30)
+    stranger = subprocess.Popen([*map(str, probe), "60"], stdout=subprocess.DEVNULL)
+    taken, seconds = wait_for(lambda: out() and str(stranger.pid) in out()[0], 20)
+    c.check("a stranger's process on the free GPU is named, and the GPU kept back", taken, f"after {seconds:.1f} s: {out()[:1]}")
+    stranger.kill()
+    stranger.wait()
+    back, seconds = wait_for(lambda: not out(), 20)
+    c.check("and it comes back when that is gone", back, f"after {seconds:.1f} s")
+    (folder / "fault.py").write_text(FAULT)
+    codes = site.out("srun", "-n1", "--mem=8G", "--gpus=1", python, folder / "fault.py")
+    log = lambda: "".join(path.read_text(errors="replace") for path in (site.state / "log").glob("*.log"))
+    heard, seconds = wait_for(lambda: "reports Xid" in log(), 10)
+    xid = re.search(r"GPU \d+ reports Xid \d+", log())
+    c.check("an Xid that is a program's fault is heard", heard, f"{xid.group(0) if xid else codes}")
+    c.check("and the GPU stays in service", not out() and works((probes(site.out("srun", "-n1", "--mem=8G", "--gpus=1", *probe)) or [{}])[0]),
+            str(out()))
+
+
 def limits(c, site, python):
     done = site.call("srun", "-n1", "--mem=300M", python, "-c", HOG)
     job = site.out("sacct", "-n", "-X", "-P", "-o", "JobID,State").splitlines()[-1]
@@ -243,6 +324,9 @@ def efficiency(c, site, python, torch_load):
     c.check("utilisation within 10 % of nvidia-smi's", abs(mean - seen) <= 0.1 * max(seen, 1),
             f"{mean:.1f} % over {rounds} looks, nvidia-smi {seen:.1f} %")
     c.say(site.out("berth", "efficiency", job))
+    live = site.out("sstat", "-n", "-P", "-j", f"{job}.batch", "-o", "TRESUsageInMax")
+    told = dict(item.split("=") for item in live.split(",") if "=" in item)
+    c.check("sstat tells the same of the step that runs", "gres/gpumem" in told and "gres/gpuutil" in told, live)
     for _ in range(60):
         if "COMPLETED" in site.out("sacct", "-n", "-X", "-P", "-j", job, "-o", "State"):
             break
@@ -324,6 +408,9 @@ def main():
                 limits(c, site, python)
                 overhead(c, site, probe)
                 efficiency(c, site, python, folder / "load.py")
+                parts(c, site, python, folder / "load.py")
+                idle(c, site, probe)
+                health(c, site, python, probe, folder)
             except Exception as error:  # the rest of the log is worth having
                 c.check("the checks went through", False, repr(error))
             if c.failed:
