@@ -208,6 +208,7 @@ void controller_port(const Pair& pair, DaemonKeys& keys, Complaints& complaints)
 
 /// "30", or "task=30,energy=0,…": how often tasks are looked at. The other kinds are not gathered.
 void gather_frequency(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  keys.gather_frequency = pair.value;
   for (const std::string& word : word_list(pair).value) {
     const std::size_t equals = word.find('=');
     const std::string kind = text::to_lower(word.substr(0, equals));
@@ -229,6 +230,19 @@ void gather_frequency(const Pair& pair, DaemonKeys& keys, Complaints& complaints
       complaints.warn(pair.at, fmt::format("{}: {} is not gathered", pair.key, kind));
     }
   }
+}
+
+void gather_type(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  const std::string type = text::to_lower(pair.value);
+  if (type != "jobacct_gather/none" && type != "jobacct_gather/linux" &&
+      type != "jobacct_gather/cgroup") {
+    complaints.error(pair.at,
+                     fmt::format("{}={}: allowed are jobacct_gather/cgroup, jobacct_gather/linux "
+                                 "and jobacct_gather/none",
+                                 pair.key, shown(pair.value)));
+    return;
+  }
+  keys.gather_type = type;
 }
 
 void exit_codes(const Pair& pair, std::vector<std::uint32_t>& codes, Complaints& complaints) {
@@ -305,6 +319,10 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   }
   if (is(pair, "JobAcctGatherFrequency")) {
     gather_frequency(pair, keys, complaints);
+    return true;
+  }
+  if (is(pair, "JobAcctGatherType")) {
+    gather_type(pair, keys, complaints);
     return true;
   }
   if (is(pair, "SlurmctldPort")) {

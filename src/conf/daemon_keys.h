@@ -87,6 +87,10 @@ struct DaemonKeys {
   std::string health_check_program;
   std::uint32_t health_check_seconds = 0;  // 0 = never
   std::uint32_t gather_seconds = 30;       // JobAcctGatherFrequency=task=; 0 = only at the end
+  std::string gather_frequency;            // as written
+  std::string gather_type;                 // JobAcctGatherType
+  /// What tasks read and write is looked up, not only what the kernel tells with their end.
+  [[nodiscard]] bool gathers() const { return gather_type != "jobacct_gather/none"; }
   std::string health_check_node_state = "ANY";
 
   std::vector<std::string> private_data;             // lower case

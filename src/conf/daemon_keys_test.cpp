@@ -89,6 +89,14 @@ TEST(DaemonKeys, HowOftenTasksAreLookedAt) {
   EXPECT_EQ(read("JobAcctGatherFrequency=energy=0,task=5").daemon.gather_seconds, 5u);
   EXPECT_EQ(read("JobAcctGatherFrequency=energy=30").daemon.gather_seconds, 30u);
   EXPECT_EQ(read("JobAcctGatherFrequency=0").daemon.gather_seconds, 0u);
+  EXPECT_EQ(read("JobAcctGatherFrequency=energy=0,task=5").daemon.gather_frequency,
+            "energy=0,task=5");
+}
+
+TEST(DaemonKeys, WhetherTasksAreLookedAt) {
+  EXPECT_TRUE(read("").daemon.gathers());
+  EXPECT_TRUE(read("JobAcctGatherType=jobacct_gather/cgroup").daemon.gathers());
+  EXPECT_FALSE(read("JobAcctGatherType=jobacct_gather/none").daemon.gathers());
 }
 
 TEST(DaemonKeys, WhoSaysThatAFailureEndsNothingHasNoGrace) {

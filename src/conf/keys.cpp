@@ -147,7 +147,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("AccountingStorageTRES"),
     {"AccountingStoreFlags"},
     {"AccountingStoreJobComment"},
-    {"JobAcctGatherType"},
+    used("JobAcctGatherType"),
     used("JobAcctGatherFrequency"),
     {"JobAcctGatherParams"},
     {"JobCompType"},

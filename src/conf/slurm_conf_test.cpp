@@ -261,7 +261,7 @@ TEST(Config, ReadsTheRecordedCluster) {
   EXPECT_EQ(config->cgroup->plugin, "disabled");
   EXPECT_THAT(config->warnings, ElementsAre());
   ASSERT_EQ(config->unused.size(), 1u);
-  EXPECT_THAT(config->unused[0].keys, testing::Contains("JobAcctGatherType (line 18)"));
+  EXPECT_THAT(config->unused[0].keys, testing::Contains("CredType (line 7)"));
 }
 
 TEST(Config, SaysWhenThereIsNone) {

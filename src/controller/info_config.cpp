@@ -83,8 +83,8 @@ constexpr Key kKeys[] = {
     {"HttpParserType", "(null)"},
     {"InactiveLimit", {}},
     {"InteractiveStepOptions", {}},
-    {"JobAcctGatherFrequency", "30"},
-    {"JobAcctGatherType", "(null)"},
+    {"JobAcctGatherFrequency", {}},
+    {"JobAcctGatherType", {}},
     {"JobAcctGatherParams", "(null)"},
     {"JobCompHost", "localhost"},
     {"JobCompLoc", "(null)"},
@@ -342,6 +342,8 @@ void put_limits(Values& v, const Setup& setup) {
   v["SlurmctldTimeout"] = seconds(keys.controller_timeout_seconds);
   v["SlurmdTimeout"] = seconds(keys.node_timeout_seconds);
   v["TreeWidth"] = std::to_string(keys.tree_width);
+  v["JobAcctGatherFrequency"] = keys.gather_frequency.empty() ? "30" : keys.gather_frequency;
+  v["JobAcctGatherType"] = keys.gather_type.empty() ? "(null)" : keys.gather_type;
   v["UnkillableStepTimeout"] = seconds(keys.unkillable_seconds);
   v["WaitTime"] = seconds(keys.wait_seconds);
   v["DefMemPerNode"] = megabytes(settings.def_mem_per_node_mb);

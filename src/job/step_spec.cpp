@@ -108,30 +108,43 @@ void put_job_facts(request::Environment& env, const Policy& policy, const Job& j
   }
 }
 
-void put_differences(wire::StepSpec& spec, const std::vector<request::Environment>& tasks,
+void put_differences(wire::StepSpec& spec, request::Environment common,
+                     const std::vector<request::Environment>& own,
                      const request::Environment& inherited) {
-  if (tasks.empty()) return;
-  // A variable is common when all tasks have it with the same value.
-  request::Environment common = tasks.front();
-  std::map<std::string, bool> seen;
-  for (const request::Environment& task : tasks) {
-    std::erase_if(common, [&](const auto& entry) {
+  if (own.empty()) return;
+  // What all tasks have with the same value need not be told of each.
+  request::Environment shared = own.front();
+  for (const request::Environment& task : own) {
+    std::erase_if(shared, [&](const auto& entry) {
       const auto at = task.find(entry.first);
       return at == task.end() || at->second != entry.second;
     });
   }
+  request::Environment differing;  // with the value of tasks that say nothing of it
+  for (const request::Environment& task : own) {
+    for (const auto& [name, value] : task) {
+      if (shared.contains(name)) continue;
+      const auto at = common.find(name);
+      if (at == common.end()) continue;
+      differing.insert(common.extract(at));
+    }
+  }
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    wire::TaskSpec& out = *spec.mutable_tasks(static_cast<int>(i));
+    for (const auto& [name, value] : own[i]) {
+      if (!shared.contains(name)) put(out.add_variables(), name, value);
+    }
+    for (const auto& [name, value] : differing) {
+      if (!own[i].contains(name)) put(out.add_variables(), name, value);
+    }
+  }
+  for (const auto& [name, value] : shared) common[name] = value;
   for (const auto& [name, value] : common) {
     const auto at = inherited.find(name);
     if (at == inherited.end() || at->second != value) put(spec.add_common(), name, value);
   }
   for (const auto& [name, value] : inherited) {
     if (!common.contains(name)) spec.add_unset(name);
-  }
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    wire::TaskSpec& out = *spec.mutable_tasks(static_cast<int>(i));
-    for (const auto& [name, value] : tasks[i]) {
-      if (!common.contains(name)) put(out.add_variables(), name, value);
-    }
   }
 }
 
@@ -171,13 +184,14 @@ std::vector<wire::StepSpec> step_specs(const SpecInput& input) {
     const place::StepEnvironment environment(cluster, job, whole, base);
     for (std::size_t n = 0; n < input.parts[p].plan->nodes.size(); ++n, ++node_id) {
       wire::StepSpec spec = node_spec(input, whole, input.parts[p], node_id, names);
-      std::vector<request::Environment> tasks;
+      std::vector<request::Environment> own;
       for (const std::uint32_t rank : whole.nodes[node_id].ranks) {
         const place::TaskPlan& task = whole.tasks[rank];
         *spec.add_tasks() = task_spec(task);
-        tasks.push_back(environment.of(task));
+        own.push_back(environment.own(task));
       }
-      put_differences(spec, tasks, inherited);
+      put_differences(spec, environment.of_node(static_cast<std::uint32_t>(node_id)), own,
+                      inherited);
       out.push_back(std::move(spec));
     }
   }

@@ -37,8 +37,10 @@ void open_step(Step& step, const SpecInput& input, const place::StepPlan& plan, 
 /// Variables about the job that placement does not know: times, owner, where it was submitted.
 void put_job_facts(request::Environment& env, const Policy& policy, const Job& job);
 
-/// Splits environments of tasks into what all have, what each has and what none may have.
-void put_differences(wire::StepSpec& spec, const std::vector<request::Environment>& tasks,
+/// Tells what all tasks of a node have that is not inherited, what each of them has on top (`own`),
+/// and what of the inherited none may have.
+void put_differences(wire::StepSpec& spec, request::Environment common,
+                     const std::vector<request::Environment>& own,
                      const request::Environment& inherited);
 
 }  // namespace berth::job

@@ -28,6 +28,10 @@ class StepEnvironment {
   StepEnvironment(const cluster::Cluster& cluster, const JobFacts& job, const StepPlan& step,
                   const Environment& inherited);
   [[nodiscard]] Environment of(const TaskPlan& task) const;
+  /// The same in two parts: what all tasks on a node of the step have, and what a task has on top
+  /// of that.
+  [[nodiscard]] Environment of_node(std::uint32_t node_id) const;
+  [[nodiscard]] Environment own(const TaskPlan& task) const;
 
  private:
   const cluster::Cluster& cluster_;

@@ -71,7 +71,6 @@ void put_cpu_bind(Environment& env, const StepNode& node) {
 
 void put_gpus(Environment& env, const cluster::Cluster& cluster, const StepPlan& step,
               const TaskPlan& task, const StepNode& node) {
-  drop_gpus(env, cluster.nodes[task.node]);
   if (task.gpus.empty()) return;
   const Bits all = node.share.gpus();
   // Without a binding the fence is the step's own, and the positions in it are 0, 1, …
@@ -80,18 +79,15 @@ void put_gpus(Environment& env, const cluster::Cluster& cluster, const StepPlan&
   env["SLURM_STEP_GPUS"] = task.gpus.list();
 }
 
-void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan& task,
+void put_node(Environment& env, const cluster::Cluster& cluster, std::uint32_t node_id,
               const StepNode& at) {
-  const cluster::Node& node = cluster.nodes[task.node];
-  env["SLURM_PROCID"] = std::to_string(task.rank);
-  env["SLURM_LOCALID"] = std::to_string(task.local_id);
-  env["SLURM_NODEID"] = std::to_string(task.node_id);
+  const cluster::Node& node = cluster.nodes[at.share.node];
+  env["SLURM_NODEID"] = std::to_string(node_id);
   env["SLURM_GTIDS"] = fmt::format("{}", fmt::join(at.ranks, ","));
   env["SLURMD_NODENAME"] = node.name;
-  put_network_address(env, cluster, task.node);
+  put_network_address(env, cluster, at.share.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
   env[kLocalShareVariable] = local_share_text(node, at.share, cluster.settings.constrain_devices);
-  put_or_drop(env, "BERTH_TASK_CPUS", task.bound ? task.cpus.hex() : "");
 }
 
 }  // namespace
@@ -114,12 +110,30 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
 }
 
 Environment StepEnvironment::of(const TaskPlan& task) const {
+  Environment env = of_node(task.node_id);
+  for (auto& [name, value] : own(task)) env[name] = std::move(value);
+  return env;
+}
+
+Environment StepEnvironment::of_node(std::uint32_t node_id) const {
   Environment env = common_;
-  if (task.node_id >= step_.nodes.size()) return env;
-  const StepNode& at = step_.nodes[task.node_id];
+  if (node_id >= step_.nodes.size()) return env;
+  const StepNode& at = step_.nodes[node_id];
   put_cpu_bind(env, at);
-  put_gpus(env, cluster_, step_, task, at);
-  put_task(env, cluster_, task, at);
+  put_node(env, cluster_, node_id, at);
+  // What an outer step said of its tasks.
+  drop_gpus(env, cluster_.nodes[at.share.node]);
+  env.erase("BERTH_TASK_CPUS");
+  return env;
+}
+
+Environment StepEnvironment::own(const TaskPlan& task) const {
+  Environment env;
+  if (task.node_id >= step_.nodes.size()) return env;
+  put_gpus(env, cluster_, step_, task, step_.nodes[task.node_id]);
+  env["SLURM_PROCID"] = std::to_string(task.rank);
+  env["SLURM_LOCALID"] = std::to_string(task.local_id);
+  if (task.bound) env["BERTH_TASK_CPUS"] = task.cpus.hex();
   return env;
 }
 

@@ -169,12 +169,13 @@ pid_t Container::start_in(const std::string& cgroup, int folder,
 }
 
 std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void()>>& children) {
-  if (!stack_) stack_ = BorrowedStack::make();
+  if (!stack_ && low_) stack_ = BorrowedStack::make();
   std::vector<pid_t> pids =
       stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
   for (std::size_t i = 0; i < pids.size(); ++i) {
     if (pids[i] == 0) pids[i] = start(children[i]);
   }
+  if (low_) low_->release();
   return pids;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "step/descriptor_table.h"
 #include "step/shared_start.h"
 
 namespace berth::step {
@@ -26,10 +27,13 @@ class Container {
   /// Starts a process in it; returns its pid, or -1 (errno). `child` must not return. `below`: the
   /// cgroup of one task, "" = the step's own.
   pid_t start(const std::function<void()>& child, const std::string& below = {});
-  /// As start() for many, without a copy of this process's memory: until each `child` runs its
-  /// program or exits, this process waits. For children that do little. The pids, -1 for what could
-  /// not be started.
+  /// As start() for many, without a copy of this process's memory and descriptors: until each
+  /// `child` runs its program or exits, this process waits. For children that do little, and first
+  /// of all take the descriptors they need by what low() gives. The pids, -1 for what could not be
+  /// started.
   std::vector<pid_t> start_sharing(const std::vector<std::function<void()>>& children);
+  /// None where no descriptors were left: children of start_sharing() have copies then.
+  [[nodiscard]] const LowDescriptors* low() const { return low_.get(); }
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
@@ -51,6 +55,7 @@ class Container {
   std::string path_;
   Fd folder_;
   std::vector<std::string> fences_;
+  std::unique_ptr<LowDescriptors> low_ = LowDescriptors::reserve();
   std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory
 };
 

@@ -28,12 +28,12 @@ std::optional<std::string_view> after_word(std::string_view line, std::string_vi
 }
 
 /// srun -E: numbers of nodes and tasks are the caller's own.
-void keep_counts(const wire::Program& program, Environment& env) {
+void keep_counts(const wire::Program& program, TaskEnvironment& env) {
   constexpr std::array<std::string_view, 4> kCounts = {"SLURM_NNODES", "SLURM_JOB_NUM_NODES",
                                                        "SLURM_NTASKS", "SLURM_NPROCS"};
   for (const wire::Variable& v : program.environment()) {
     if (std::ranges::find(kCounts, v.name()) != kCounts.end()) {
-      env.insert_or_assign(v.name(), v.value());
+      env.set(v.name(), v.value());
     }
   }
 }
@@ -58,12 +58,12 @@ void forget_outer_rendezvous(Environment& env) {
 
 /// Only what the user has not said.
 void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
-                    const wire::Program& program, Environment& env) {
+                    const wire::Program& program, TaskEnvironment& env) {
   if (program.launcher() == "none") return;
   auto variables = launch::rendezvous(spec, task);
-  if (const auto at = env.find("SLURM_STEP_TASKS_PER_NODE");
-      at != env.end() && !variables.empty()) {
-    std::string each = launch::tasks_per_node(at->second);
+  if (const auto each_node = env.find("SLURM_STEP_TASKS_PER_NODE");
+      each_node && !variables.empty()) {
+    std::string each = launch::tasks_per_node(std::string(*each_node));
     if (!each.empty()) variables.emplace_back("SLURM_NTASKS_PER_NODE", std::move(each));
   }
   // torchrun --standalone is told to be alone, whatever its neighbours do.
@@ -71,49 +71,147 @@ void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
   std::string names;
   for (const auto& [name, value] : variables) {
     if (alone && name.starts_with("PET_")) continue;
-    if (!env.try_emplace(name, value).second) continue;
+    if (!env.set_if_unset(name, value)) continue;
     if (!names.empty()) names += ',';
     names.append(name).append(1, '=').append(value);
   }
-  if (!names.empty()) env.emplace("BERTH_RENDEZVOUS", std::move(names));
+  if (!names.empty()) env.set_if_unset("BERTH_RENDEZVOUS", std::move(names));
 }
+
+/// Room for "NAME=value" texts, filled one after the other.
+class AssignmentText {
+ public:
+  explicit AssignmentText(std::size_t size) : text_(size), at_(text_.data()) {}
+  char* add(std::string_view name, std::string_view value) {
+    char* const begin = at_;
+    put(name, '=');
+    put(value, '\0');
+    return begin;
+  }
+  static std::size_t size_of(std::string_view name, std::string_view value) {
+    return name.size() + value.size() + 2;
+  }
+  std::vector<char> take() { return std::move(text_); }
+
+ private:
+  void put(std::string_view what, char end) {
+    at_ = std::ranges::copy(what, at_).out;
+    *at_++ = end;
+  }
+  std::vector<char> text_;
+  char* at_;
+};
 
 }  // namespace
 
-StepEnvironment::StepEnvironment(const wire::StepSpec& spec, const wire::Program& program,
-                                 const std::string& mark)
-    : spec_(spec), program_(program) {
-  for (const wire::Variable& v : program.environment()) {
-    common_.insert_or_assign(v.name(), v.value());
+CommonVariables::CommonVariables(const Environment& variables) {
+  std::size_t size = 0;
+  for (const auto& [name, value] : variables) size += AssignmentText::size_of(name, value);
+  AssignmentText text(size);
+  entries_.reserve(variables.size());
+  for (const auto& [name, value] : variables) {
+    char* const assignment = text.add(name, value);
+    entries_.push_back({.name = {assignment, name.size()}, .assignment = assignment});
   }
-  for (const std::string& name : spec.unset()) common_.erase(name);
-  for (const wire::Variable& v : spec.common()) common_.insert_or_assign(v.name(), v.value());
-  forget_outer_rendezvous(common_);
-  if (std::string ports = launch::port_text(spec); !ports.empty()) {
-    common_.insert_or_assign("SLURM_STEP_RESV_PORTS", std::move(ports));
+  text_ = text.take();
+}
+
+std::optional<std::string_view> CommonVariables::find(std::string_view name) const {
+  const auto at = std::ranges::lower_bound(entries_, name, {}, &Entry::name);
+  if (at == entries_.end() || at->name != name) return std::nullopt;
+  return std::string_view(at->assignment + name.size() + 1);
+}
+
+std::optional<std::string_view> TaskEnvironment::find(std::string_view name) const {
+  if (const auto own = own_.find(name); own != own_.end()) {
+    if (!own->second) return std::nullopt;
+    return std::string_view(*own->second);
   }
-  common_.insert_or_assign("BERTH_STEP", mark);
-  for (const wire::TaskSpec& task : spec.tasks()) {
-    ranks_ += fmt::format("{}{}", ranks_.empty() ? "" : ",", task.rank());
+  return common_->find(name);
+}
+
+void TaskEnvironment::set(std::string_view name, std::string value) {
+  const auto at = own_.lower_bound(name);
+  if (at != own_.end() && at->first == name) {
+    at->second = std::move(value);
+  } else {
+    own_.emplace_hint(at, name, std::move(value));
   }
 }
 
-Environment StepEnvironment::of(const wire::TaskSpec& task) const {
-  Environment env = common_;
-  for (const wire::Variable& v : task.variables()) env.insert_or_assign(v.name(), v.value());
+bool TaskEnvironment::set_if_unset(std::string_view name, std::string value) {
+  if (find(name)) return false;
+  set(name, std::move(value));
+  return true;
+}
+
+void TaskEnvironment::unset(std::string_view name) {
+  if (common_->find(name)) {
+    own_.insert_or_assign(std::string(name), std::nullopt);
+  } else if (const auto own = own_.find(name); own != own_.end()) {
+    own_.erase(own);
+  }
+}
+
+Environment TaskEnvironment::whole() const {
+  Environment all;
+  for (const auto& [name, assignment] : common_->entries()) {
+    all.emplace_hint(all.end(), name, assignment + name.size() + 1);
+  }
+  for (const auto& [name, value] : own_) {
+    if (value) {
+      all.insert_or_assign(name, *value);
+    } else {
+      all.erase(name);
+    }
+  }
+  return all;
+}
+
+void TaskEnvironment::replace_all(Environment variables) {
+  own_.clear();
+  for (const auto& [name, assignment] : common_->entries()) own_.try_emplace(std::string(name));
+  for (auto& [name, value] : variables) own_.insert_or_assign(name, std::move(value));
+}
+
+StepEnvironment::StepEnvironment(const wire::StepSpec& spec, const wire::Program& program,
+                                 const std::string& mark,
+                                 const std::function<void(Environment&)>& more)
+    : spec_(spec), program_(program) {
+  Environment common;
+  for (const wire::Variable& v : program.environment()) {
+    common.insert_or_assign(v.name(), v.value());
+  }
+  for (const std::string& name : spec.unset()) common.erase(name);
+  for (const wire::Variable& v : spec.common()) common.insert_or_assign(v.name(), v.value());
+  forget_outer_rendezvous(common);
+  if (std::string ports = launch::port_text(spec); !ports.empty()) {
+    common.insert_or_assign("SLURM_STEP_RESV_PORTS", std::move(ports));
+  }
+  common.insert_or_assign("BERTH_STEP", mark);
+  for (const wire::TaskSpec& task : spec.tasks()) {
+    ranks_ += fmt::format("{}{}", ranks_.empty() ? "" : ",", task.rank());
+  }
+  if (more) more(common);
+  common_ = CommonVariables(common);
+}
+
+TaskEnvironment StepEnvironment::of(const wire::TaskSpec& task) const {
+  TaskEnvironment env(common_);
+  for (const wire::Variable& v : task.variables()) env.set(v.name(), v.value());
   if (program_.preserve_env()) keep_counts(program_, env);
 
-  env.try_emplace("SLURMD_NODENAME", spec_.node());
-  env.try_emplace("SLURM_NODEID", std::to_string(spec_.node_id()));
-  env.try_emplace("SLURM_PROCID", std::to_string(task.rank()));
-  env.try_emplace("SLURM_LOCALID", std::to_string(task.local_id()));
-  env.try_emplace("SLURM_GTIDS", ranks_);
+  env.set_if_unset("SLURMD_NODENAME", spec_.node());
+  env.set_if_unset("SLURM_NODEID", std::to_string(spec_.node_id()));
+  env.set_if_unset("SLURM_PROCID", std::to_string(task.rank()));
+  env.set_if_unset("SLURM_LOCALID", std::to_string(task.local_id()));
+  env.set_if_unset("SLURM_GTIDS", ranks_);
   if (const auto cpus = text::parse_id_set(task.cpus()); cpus && cpus->any()) {
-    env.try_emplace("BERTH_TASK_CPUS", cpus->hex());
+    env.set_if_unset("BERTH_TASK_CPUS", cpus->hex());
   }
   put_rendezvous(spec_, task, program_, env);
   // Jobs count GPUs along the bus, CUDA from the fastest on unless it is told.
-  if (env.contains("CUDA_VISIBLE_DEVICES")) env.try_emplace("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  if (env.find("CUDA_VISIBLE_DEVICES")) env.set_if_unset("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   return env;
 }
 
@@ -140,20 +238,32 @@ std::string apply_task_prolog(std::string_view output, Environment& environment)
 
 EnvironmentBlock::EnvironmentBlock(const Environment& environment) {
   std::size_t size = 0;
-  for (const auto& [name, value] : environment) size += name.size() + value.size() + 2;
-  text_.resize(size);
+  for (const auto& [name, value] : environment) size += AssignmentText::size_of(name, value);
+  AssignmentText text(size);
   pointers_.reserve(environment.size() + 1);
-  char* at = text_.data();
-  const auto put = [&at](std::string_view what, char end) {
-    at = std::ranges::copy(what, at).out;
-    *at++ = end;
-  };
-  for (const auto& [name, value] : environment) {
-    pointers_.push_back(at);
-    put(name, '=');
-    put(value, '\0');
-  }
+  for (const auto& [name, value] : environment) pointers_.push_back(text.add(name, value));
   pointers_.push_back(nullptr);
+  text_ = text.take();
+}
+
+EnvironmentBlock::EnvironmentBlock(const TaskEnvironment& environment) {
+  const auto& common = environment.common_->entries();
+  std::size_t size = 0;
+  for (const auto& [name, value] : environment.own_) {
+    if (value) size += AssignmentText::size_of(name, *value);
+  }
+  AssignmentText text(size);
+  pointers_.reserve(common.size() + environment.own_.size() + 1);
+  // Both are in the order of names.
+  auto next = common.begin();
+  for (const auto& [name, value] : environment.own_) {
+    while (next != common.end() && next->name < name) pointers_.push_back((next++)->assignment);
+    if (next != common.end() && next->name == name) ++next;
+    if (value) pointers_.push_back(text.add(name, *value));
+  }
+  while (next != common.end()) pointers_.push_back((next++)->assignment);
+  pointers_.push_back(nullptr);
+  text_ = text.take();
 }
 
 void EnvironmentBlock::replace(char* assignment) {

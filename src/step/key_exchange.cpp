@@ -85,7 +85,7 @@ Fd KeyExchange::connect(std::uint32_t rank) {
   return Fd(ends[1]);
 }
 
-void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) const {
+void KeyExchange::put_common(Environment& environment) const {
   // Those of an outer step; what a user says about PMIx (PMIX_MCA_…) stays.
   for (const char* name : {"PMI_FD",
                            "PMI_JOBID",
@@ -112,12 +112,6 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
                            "PMIX_DSTORE_ESH_BASE_PATH"}) {
     environment.erase(name);
   }
-  if (lines_.contains(rank)) {
-    for (auto& [name, value] : pmi::task_variables(step_text(spec_), kPmiDescriptor, rank,
-                                                   spec_.ntasks(), order_.program().spawned())) {
-      environment.insert_or_assign(name, value);
-    }
-  }
   if (port_ == 0) return;
   const std::string where = fmt::format("berth.{};tcp4://127.0.0.1:{}", spec_.node_id(), port_);
   // One for each version of the library that a program may bring along.
@@ -125,7 +119,6 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
     environment.insert_or_assign(fmt::format("PMIX_SERVER_URI{}", version), where);
   }
   environment.insert_or_assign("PMIX_NAMESPACE", name_space());
-  environment.insert_or_assign("PMIX_RANK", std::to_string(rank));
   environment.insert_or_assign("PMIX_SECURITY_MODE", "native");
   environment.insert_or_assign("PMIX_BFROP_BUFFER_TYPE", "PMIX_BFROP_BUFFER_NON_DESC");
   environment.insert_or_assign("PMIX_HOSTNAME", spec_.node());
@@ -135,6 +128,16 @@ void KeyExchange::put_variables(std::uint32_t rank, Environment& environment) co
   if (ready_first_) environment.insert_or_assign("PMIX_DSTORE_21_BASE_PATH", directory + "/ds21");
   environment.insert_or_assign("PMIX_SERVER_TMPDIR", directory);
   environment.insert_or_assign("PMIX_SYSTEM_TMPDIR", directory);
+}
+
+void KeyExchange::put_variables(std::uint32_t rank, TaskEnvironment& environment) const {
+  if (lines_.contains(rank)) {
+    for (auto& [name, value] : pmi::task_variables(step_text(spec_), kPmiDescriptor, rank,
+                                                   spec_.ntasks(), order_.program().spawned())) {
+      environment.set(name, value);
+    }
+  }
+  if (port_ != 0) environment.set("PMIX_RANK", std::to_string(rank));
 }
 
 std::string KeyExchange::name_space() const {

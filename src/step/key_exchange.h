@@ -42,8 +42,10 @@ class KeyExchange {
   /// Makes a task's connection; its end is to become kPmiDescriptor there. None for steps without
   /// PMI.
   Fd connect(std::uint32_t rank);
-  /// Sets the variables by which the task finds all this, or takes away those of an outer step.
-  void put_variables(std::uint32_t rank, Environment& environment) const;
+  /// Sets the variables by which tasks find all this, or takes away those of an outer step: what
+  /// all tasks have in common, and a task's own.
+  void put_common(Environment& environment) const;
+  void put_variables(std::uint32_t rank, TaskEnvironment& environment) const;
 
   using Add = std::function<void(int fd, short events, std::function<void(short)> act)>;
   /// `full`: srun does not take what there is for it already, so nothing more is read.

@@ -83,7 +83,7 @@ BorrowedStack::~BorrowedStack() {
 
 pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child, Of of) {
   clone_args args{};
-  args.flags = CLONE_VM | CLONE_VFORK | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
+  args.flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
   if (of == Of::parent_of_caller) {
     args.flags |= CLONE_PARENT;  // with the signal that this process has for its own end
   } else {

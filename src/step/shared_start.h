@@ -1,6 +1,7 @@
 // A new process that shares this one's memory until it runs its program, while this one waits: a
 // task costs no copy of the supervisor's page tables and no fault for each page that either of them
-// writes to. As vfork(2), but born into a cgroup and with a stack of its own.
+// writes to. As vfork(2), but born into a cgroup, with a stack of its own and with this process's
+// table of descriptors until it takes another (descriptor_table.h).
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,8 @@ class BorrowedStack {
   /// Whose child it becomes.
   enum class Of { caller, parent_of_caller };
   /// `cgroup`: a descriptor, -1 = this process's own. `child` must end with execve or _exit: what
-  /// it holds by then stays allocated here. Returns its pid, or -1 (errno).
+  /// it holds by then stays allocated here, and what it opens or closes before it has a table of
+  /// its own is opened or closed here. Returns its pid, or -1 (errno).
   pid_t start(int cgroup, const std::function<void()>& child, Of of = Of::caller);
   /// One for each, all of them children of this process. When there are many, some processes start
   /// them side by side: one that must wait for a CPU does not hold up all the others. A pid of 0:

@@ -118,7 +118,8 @@ void Supervisor::reap() {
     const auto task = std::ranges::find_if(
         tasks_, [&](const Task& one) { return one.pid == pid && !one.exited; });
     // The kernel tells what it has read and written until it is waited for.
-    const auto bytes = task != tasks_.end() ? bytes_of(pid) : std::nullopt;
+    const bool looked_up = order_.gathers_bytes() && task != tasks_.end();
+    const auto bytes = looked_up ? bytes_of(pid) : std::nullopt;
     int status = 0;
     rusage usage{};
     if (::wait4(pid, &status, WNOHANG, &usage) != pid) continue;

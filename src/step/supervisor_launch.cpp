@@ -79,7 +79,10 @@ void Supervisor::start_tasks() {
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
   }
-  environment_.emplace(spec_, order_.program(), order_.mark());
+  environment_.emplace(spec_, order_.program(), order_.mark(), [this](Environment& all) {
+    keys_.put_common(all);
+    if (order_.emulated()) all.insert_or_assign("BERTH_PRETENDED", "1");
+  });
   write_all(record_.get(), wire::framed(wire::StepStarted()));
   crash_.reached("step.before_tasks");
   for (std::size_t first = 0; first < tasks_.size(); first += kAtOnce) {
@@ -123,9 +126,9 @@ Result<void> Supervisor::prepare() {
       spec_.tasks_size() > 0 ? argv_of(spec_.tasks(0)) : std::vector<std::string>();
   std::string file;
   if (!words.empty()) {
-    Environment path;
+    std::optional<std::string_view> path;
     for (const wire::Variable& v : order_.program().environment()) {
-      if (v.name() == "PATH") path.insert_or_assign(v.name(), v.value());
+      if (v.name() == "PATH") path = v.value();
     }
     file = find_program(words.front(), directory_, path);
   }
@@ -214,13 +217,15 @@ Result<void> Supervisor::start_some(std::span<Task> tasks) {
   std::vector<Starting*> sharing;
   int why = 0;
   for (Starting& one : ready) {
-    const auto run = [&one] { one.prepared.run(); };
     const std::string& own = fence_of(*one.task).cgroup();
     if (one.takes_a_while || !own.empty()) {
-      started(one, container_.start(run, own));
-      if (one.task->pid < 0) why = errno;
+      const pid_t pid = container_.start([&one] { one.prepared.run(); }, own);
+      if (pid < 0) why = errno;
+      // The task does so too: whoever comes first, signals to the group work from now on.
+      if (pid > 0 && !one.ends.terminal) ::setpgid(pid, pid);
+      started(one, pid);
     } else {
-      children.emplace_back(run);
+      children.emplace_back([this, &one] { one.prepared.run(container_.low()); });
       sharing.push_back(&one);
     }
   }
@@ -235,8 +240,6 @@ void Supervisor::started(Starting& starting, pid_t pid) {
   Task& task = *starting.task;
   task.pid = pid;
   if (pid < 0) return;
-  // The task does so too: whoever comes first, signals to the group work from now on.
-  if (!starting.ends.terminal) ::setpgid(pid, pid);
   task.out_file = std::move(starting.ends.out);
   task.err_file = std::move(starting.ends.err);
   // Pipes must end with the task; only files stay open, for epilogs and the supervisor's lines.

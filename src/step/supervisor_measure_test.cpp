@@ -57,6 +57,17 @@ TEST_F(SupervisorTest, ATaskThatHasEndedCountsWithWhatItUsed) {
   finish();
 }
 
+TEST_F(SupervisorTest, NothingIsLookedUpAtTheEndOfTasksWhereNothingIsGathered) {
+  order_.set_gathers_bytes(false);
+  tasks(2);
+  shell("head -c 70000 /dev/zero > /dev/null");
+  start();
+  finish();
+  const wire::StepFigures& after = ended_->usage().figures();
+  EXPECT_FALSE(after.has_written());
+  EXPECT_EQ(after.memory().tasks(), 2U);  // what the kernel tells by itself
+}
+
 TEST_F(SupervisorTest, OrphansAreTheirTasks) {
   tasks(2);
   // Only task 1 leaves one behind: its parent goes at once.

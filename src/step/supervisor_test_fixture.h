@@ -56,6 +56,7 @@ class SupervisorTest : public testing::Test {
     order_.set_emulated(true);
     order_.set_kill_wait_seconds(600);
     order_.set_unkillable_seconds(600);
+    order_.set_gathers_bytes(true);
     order_.set_mark("n0:5.1.0:" + directory_);
     order_.set_has_client(true);
     program().set_directory(directory_);

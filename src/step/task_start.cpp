@@ -158,14 +158,15 @@ std::string interpreter_of(const std::string& file) {
   return std::string(line.substr(0, line.find_first_of(" \t\r")));
 }
 
-void check_temporary_directory(Environment& environment, EnvironmentBlock& block) {
+void check_temporary_directory(TaskEnvironment& environment, EnvironmentBlock& block) {
   static char elsewhere[] = "TMPDIR=/tmp";
-  const auto it = environment.find("TMPDIR");
-  if (it == environment.end()) return;
-  if (::mkdir(it->second.c_str(), 0700) == 0 || errno == EEXIST) return;
-  say(fmt::format("Unable to create TMPDIR [{}]: {}", it->second, std::strerror(errno)));
+  const auto wanted = environment.find("TMPDIR");
+  if (!wanted) return;
+  const std::string path(*wanted);
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return;
+  say(fmt::format("Unable to create TMPDIR [{}]: {}", path, std::strerror(errno)));
   say("Setting TMPDIR to /tmp");
-  it->second = "/tmp";
+  environment.set("TMPDIR", "/tmp");
   block.replace(elsewhere);
 }
 
@@ -180,12 +181,11 @@ void become_the_user(const TaskStart& start) {
 }  // namespace
 
 std::string find_program(const std::string& word, const std::string& directory,
-                         const Environment& environment) {
+                         std::optional<std::string_view> path) {
   if (word.starts_with('/')) return word;
   if (word.find('/') != std::string::npos) return directory + '/' + word;
-  const auto path = environment.find("PATH");
-  if (path == environment.end()) return word;
-  std::string_view rest = path->second;
+  if (!path) return word;
+  std::string_view rest = *path;
   for (;;) {
     const std::size_t end = std::min(rest.find(':'), rest.size());
     const std::string_view folder = rest.substr(0, end);
@@ -208,21 +208,24 @@ bool TaskStart::has_prologs() const {
 }
 
 PreparedTask::PreparedTask(TaskStart start) : start_(std::move(start)) {
-  if (start_.order.emulated()) start_.environment.insert_or_assign("BERTH_PRETENDED", "1");
-  start_.environment.insert_or_assign(kPidVariable, "");
+  start_.environment.set(kPidVariable, "");
   block_ = EnvironmentBlock(start_.environment);
   for (std::string& word : start_.argv) argv_.push_back(word.data());
   argv_.push_back(nullptr);
 }
 
 void PreparedTask::run_prologs() {
-  start_.environment.insert_or_assign(kPidVariable, std::to_string(::getpid()));
-  run_prolog(start_.order.task_prolog(), "TaskProlog", start_.environment);
-  run_prolog(start_.order.program().task_prolog(), "srun task prolog", start_.environment);
+  Environment all = start_.environment.whole();
+  all.insert_or_assign(kPidVariable, std::to_string(::getpid()));
+  run_prolog(start_.order.task_prolog(), "TaskProlog", all);
+  run_prolog(start_.order.program().task_prolog(), "srun task prolog", all);
+  start_.environment.replace_all(std::move(all));
   block_ = EnvironmentBlock(start_.environment);
 }
 
-void PreparedTask::run() {
+void PreparedTask::run(const LowDescriptors* low) {
+  std::array wanted{&start_.in, &start_.out, &start_.err, &start_.pmi};
+  if (low != nullptr && !low->take(wanted)) ::_exit(127);
   const wire::Program& program = start_.order.program();
   if (start_.terminal) {
     ::setsid();
@@ -254,7 +257,7 @@ void PreparedTask::run() {
     std::array<char, PATH_MAX> here{};
     const bool known = ::getcwd(here.data(), here.size()) != nullptr;
     file_ = find_program(start_.argv.front(), known ? here.data() : start_.directory,
-                         start_.environment);
+                         start_.environment.find("PATH"));
   }
   // A bare word that is in no directory of PATH is not tried in the current one.
   if (file_.find('/') == std::string::npos) {
@@ -280,8 +283,8 @@ void run_epilog(const TaskStart& start, const std::string& program) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::umask(start.order.program().umask());
   if (::chdir(start.directory.c_str()) != 0 && ::chdir("/tmp") != 0) ::_exit(1);
-  Environment environment = start.environment;
-  environment.insert_or_assign("SLURM_SCRIPT_CONTEXT", "epilog_task");
+  TaskEnvironment environment = start.environment;
+  environment.set("SLURM_SCRIPT_CONTEXT", "epilog_task");
   EnvironmentBlock block(environment);
   std::string word = program;
   char* argv[] = {word.data(), nullptr};

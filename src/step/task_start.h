@@ -1,9 +1,12 @@
 // From the new process of a task to the user's program: everything between fork and execve.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "step/descriptor_table.h"
 #include "step/environment.h"
 #include "step/identity.h"
 #include "wire/submit.pb.h"
@@ -17,7 +20,7 @@ struct TaskStart {
   const wire::TaskSpec& task;
   Identity who;
   std::vector<std::string> argv;
-  Environment environment;
+  TaskEnvironment environment;
   std::string directory;              // where the program is to run
   std::string os_cpus;                // the kernel's numbers; "" = do not bind
   std::vector<std::string> groups{};  // of cgroup v1: entered before anything else is done
@@ -37,8 +40,9 @@ struct TaskStart {
 class PreparedTask {
  public:
   explicit PreparedTask(TaskStart start);
-  /// Never returns: the program runs in this process, or it exits with the code Slurm gives.
-  [[noreturn]] void run();
+  /// Never returns: the program runs in this process, or it exits with the code Slurm gives. `low`:
+  /// this process may have its parent's table of descriptors.
+  [[noreturn]] void run(const LowDescriptors* low = nullptr);
 
  private:
   void run_prologs();
@@ -51,8 +55,9 @@ class PreparedTask {
 /// As PreparedTask::run() for a task epilog: ids, directory, environment; its output is the task's.
 [[noreturn]] void run_epilog(const TaskStart& start, const std::string& program);
 
-/// The file that execve is given for argv[0]; the word itself when there is none.
+/// The file that execve is given for argv[0]; the word itself when there is none. `path`: the
+/// variable PATH.
 std::string find_program(const std::string& word, const std::string& directory,
-                         const Environment& environment);
+                         std::optional<std::string_view> path);
 
 }  // namespace berth::step
