@@ -48,14 +48,18 @@ void tell_holders(State::Memory& m, cluster::NodeIndex index, std::uint32_t gpu,
   }
 }
 
+std::size_t gpu_count(const cluster::Node& node) {
+  const cluster::Gres* gpus = node.find_gres("gpu");
+  return gpus == nullptr ? 0 : gpus->devices.size();
+}
+
 Result<void> check_gpus(const State::Memory& m, const std::string& name, const GpuChange& change) {
   const auto index = m.cluster.find_node(name);
   if (!index) {
     return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
                 fmt::format("{} is not in slurm.conf", name));
   }
-  const cluster::Gres* gpus = m.cluster.nodes[*index].find_gres("gpu");
-  const std::size_t count = gpus == nullptr ? 0 : gpus->devices.size();
+  const std::size_t count = gpu_count(m.cluster.nodes[*index]);
   if (change.gpus.any() && change.gpus.last() < count) return {};
   return fail(Code::bad_value, "Invalid GPU specified",
               count == 0   ? fmt::format("{} has no GPUs", name)
@@ -88,6 +92,17 @@ GpusOut State::Memory::gpus_out_of(const NodeState& node) {
         fmt::format("{} [{}]{}{}", drained.reason, drained.by, words.empty() ? "" : ", ", words);
   }
   return out;
+}
+
+void State::Memory::forget_missing_gpus(cluster::NodeIndex index) {
+  const std::size_t count = gpu_count(cluster.nodes[index]);
+  const std::size_t gone = std::erase_if(nodes[index].gpus_drained, [&](const auto& drained) {
+    if (drained.first < count) return false;
+    effect(Log{fmt::format("node {}: GPU {} was out of service and is not in slurm.conf any more",
+                           cluster.nodes[index].name, drained.first)});
+    return true;
+  });
+  if (gone > 0) touch_node(index);
 }
 
 Result<std::vector<Message>> State::change_gpus(const std::vector<std::string>& names,

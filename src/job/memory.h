@@ -136,6 +136,8 @@ struct State::Memory {
                      const google::protobuf::RepeatedPtrField<wire::GpuOut>& told);
   /// All that are out of service, by hand or as its agent told, and why.
   [[nodiscard]] static std::map<std::uint32_t, std::string> gpus_out_of(const NodeState& node);
+  /// What was taken out by hand and does not exist any more cannot be given back by hand.
+  void forget_missing_gpus(cluster::NodeIndex index);
   /// State= and Reason= of a node that was not known before.
   void take_configured_state(cluster::NodeIndex index, Time now);
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
