@@ -288,6 +288,9 @@ struct State::Memory {
 
 /// GpuIdleTimeout of a partition, for jobs that do not say.
 std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition);
+/// Of a job that starts in its partition: the default where nothing was said, and never more than
+/// its bound, whichever partition it was that took it, unless an administrator said so.
+void decide_gpu_idle(const Policy& policy, Job& job);
 /// Which of the partitions ("a,b") does not let a job have that much, in words; "" = none.
 std::string gpu_idle_beyond(const Policy& policy, std::string_view partitions,
                             std::optional<std::uint32_t> seconds);

@@ -272,6 +272,7 @@ struct Job {
   bool time_limit_decided = false;
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
   bool gpu_idle_decided = false;
+  bool gpu_idle_by_admin = false;  // an administrator gave it: partitions do not bound it
   std::optional<std::uint32_t> gpu_idle_seconds;  // so long its GPUs may be idle; unset = for ever
   std::uint32_t next_step = 0;
   std::optional<std::uint32_t> ended_by;  // who cancelled it
