@@ -75,11 +75,12 @@ std::string resume_gpu(State::Memory& m, cluster::NodeIndex index, std::uint32_t
   changed = node.gpus_drained.erase(gpu) > 0 || changed;
   const auto told = node.gpus_out.find(gpu);
   if (told == node.gpus_out.end()) return {};
-  if (!node.gpus_on_probation.contains(gpu)) return told->second;
+  const auto probation = node.gpus_on_probation.find(gpu);
+  if (probation == node.gpus_on_probation.end()) return told->second;
   if (!node.responding) return "its node does not respond: " + told->second;
   m.effect(EndProbation{m.cluster.nodes[index].name, gpu});
   changed = true;
-  return {};
+  return probation->second;
 }
 
 }  // namespace
@@ -151,7 +152,8 @@ void State::Memory::take_gpus_out(cluster::NodeIndex index,
   for (const wire::GpuOut& one : told) {
     if (one.index() >= kMostGpus) continue;
     now[one.index()] = one.why().substr(0, kMostWords);
-    if (one.probation()) nodes[index].gpus_on_probation.insert(one.index());
+    if (!one.probation()) continue;
+    nodes[index].gpus_on_probation[one.index()] = one.beyond_probation().substr(0, kMostWords);
   }
   GpusOut before = std::exchange(nodes[index].gpus_out, now);
   if (before == now) return;

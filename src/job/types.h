@@ -353,7 +353,8 @@ struct NodeState {
   wire::NodeAddress address;
   std::vector<wire::GpuFound> found_gpus;         // what its agent told
   std::map<std::uint32_t, std::string> gpus_out;  // out of service, and why: as its agent told
-  std::set<std::uint32_t> gpus_on_probation;      // of these: only because of an Xid that is over
+  /// Of these: because of an Xid that is over; with what else keeps it out, "" = nothing.
+  std::map<std::uint32_t, std::string> gpus_on_probation;
   std::map<std::uint32_t, GpuDrained> gpus_drained;
   bool gpus_unwatched = false;  // nobody sees whether they are in use
   double load = 0;
