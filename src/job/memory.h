@@ -228,6 +228,8 @@ struct State::Memory {
   void close_step(Job& job, Step& step, Time now);
   void store_step(const Job& job, const Step& step, std::string_view state, Time end);
   void drop_steps(Job& job);
+  /// Asks all nodes where the step still runs to end it, in all components.
+  void end_open_step(Job& job, std::uint32_t step, const std::string& cause);
   /// What one node says of the end of a step.
   static void add_end(Step& step, const wire::StepEnded& message);
   static std::string_view end_state(const Step& step);

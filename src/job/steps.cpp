@@ -157,6 +157,10 @@ void State::step_ended(const wire::StepEnded& message, Time now) {
   Step& step = at->second;
   if (step.open_nodes.erase(message.node()) == 0) return;
   Memory::add_end(step, message);
+  // Its part there was ended for the GPU memory it took: the rest would wait for it in vain.
+  if (message.cause() == wire::kGpuMemoryCause && !step.ending) {
+    m.end_open_step(*job, step.id, std::string(wire::kGpuMemoryCause));
+  }
   if (!step.open_nodes.empty()) return;
   m.close_step(*job, step, now);
 }

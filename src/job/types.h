@@ -164,7 +164,7 @@ struct Step {
   std::string cause;    // of ending: "TIME LIMIT", …
   wire::StepUsage usage;
   std::shared_ptr<const PortLease> ports;  // on the node of rank 0
-  std::vector<JobId> het_jobs;  // other components' jobs it runs in (this record is the leader's)
+  std::vector<JobId> het_jobs;  // components' jobs it runs in, this one too; none = only this one
 };
 
 /// A step that waits for other steps of its job. `key` is the controller's own name of the request.
