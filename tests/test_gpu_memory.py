@@ -67,7 +67,7 @@ def test_parts_of_a_gpu_are_counted(site, tmp_path):
     assert c.out("srun", "-n1", "--gpu-mem=1G", "sh", "-c", "echo $BERTH_GPU_MEM $CUDA_VISIBLE_DEVICES") == "1024 0"
     # A step may have less than its job.
     assert c.out("salloc", "-Q", "-n1", "--gpu-mem=8G", "srun", "--gpu-mem=2G", "printenv", "BERTH_GPU_MEM") == "2048"
-    assert "no GPU has 100G of memory (have 4 with " in c.run("srun", "-n1", "--gpu-mem=100G", "true", rc=1).stderr
+    assert "has 100G of memory (have 4 with " in c.run("srun", "-n1", "--gpu-mem=100G", "true", rc=1).stderr
     assert "--gpu-mem=10G" in c.run("srun", "-n1", "--gres=gpumem:10", "true", rc=None).stderr
 
 
