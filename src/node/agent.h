@@ -74,8 +74,7 @@ class Agent {
   void begin(const wire::BeginJob& message);
   // agent_measure.cpp
   void measure(const wire::MeasureOnNodes& message);
-  void measured(const NodeStep& at, const Steps::Question& question,
-                const wire::TasksMeasured* tasks);
+  void measured(const NodeStep& at, const Steps::Question& question, const Steps::Answer& known);
   void meter_steps(const GpuRound& round);
   [[nodiscard]] net::Address controller() const;
   void see_epoch(std::uint64_t epoch);
