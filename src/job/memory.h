@@ -232,7 +232,7 @@ struct State::Memory {
   void end_open_step(Job& job, std::uint32_t step, const std::string& cause);
   /// What one node says of the end of a step.
   static void add_end(Step& step, const wire::StepEnded& message);
-  static std::string_view end_state(const Step& step);
+  static std::string_view end_state(const Job& job, const Step& step);
 
   // late_step.cpp
   void keep_late_steps(Job& job);
