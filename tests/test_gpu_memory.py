@@ -63,7 +63,8 @@ def test_parts_of_a_gpu_are_counted(site, tmp_path):
     assert c.out("srun", "-n1", "--gpus=2", "printenv", "SLURM_STEP_GPUS") == "2,3"
     waiting = c.submit("-n1", "--gpus=3", "-o", "/dev/null", "--wrap", "true")
     c.run("scancel", two, one, three)
-    c.wait_end(waiting)
+    for job in (one, two, three, waiting):
+        c.wait_end(job)
     assert c.out("srun", "-n1", "--gpu-mem=1G", "sh", "-c", "echo $BERTH_GPU_MEM $CUDA_VISIBLE_DEVICES") == "1024 0"
     # A step may have less than its job.
     assert c.out("salloc", "-Q", "-n1", "--gpu-mem=8G", "srun", "--gpu-mem=2G", "printenv", "BERTH_GPU_MEM") == "2048"
