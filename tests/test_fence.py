@@ -340,8 +340,8 @@ def test_a_script_runs_out_of_memory(limits):
 
 
 def test_one_hog_takes_its_step_with_it_when_asked(limits):
-    script = f"python3 {limits.hog} 300; sleep 60; echo survived"
-    killed = limits.run("srun", "--mem=64", "--oom-kill-step", "sh", "-c", script, rc=None, timeout=50)
+    script = f"python3 {limits.hog} 300; sleep 600; echo survived"
+    killed = limits.run("srun", "--mem=64", "--oom-kill-step", "sh", "-c", script, rc=None)
     assert "survived" not in killed.stdout and killed.returncode != 0, killed
     assert "oom_kill event" in killed.stderr
     lives = limits.run("srun", "--mem=64", "sh", "-c", f"python3 {limits.hog} 300; echo survived", rc=None)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -62,11 +63,12 @@ def test_parts_of_a_gpu_are_counted(site, tmp_path):
     assert c.out("srun", "-n1", "--gpus=2", "printenv", "SLURM_STEP_GPUS") == "2,3"
     waiting = c.submit("-n1", "--gpus=3", "-o", "/dev/null", "--wrap", "true")
     c.run("scancel", two, one, three)
-    c.wait_end(waiting)
+    for job in (one, two, three, waiting):
+        c.wait_end(job)
     assert c.out("srun", "-n1", "--gpu-mem=1G", "sh", "-c", "echo $BERTH_GPU_MEM $CUDA_VISIBLE_DEVICES") == "1024 0"
     # A step may have less than its job.
     assert c.out("salloc", "-Q", "-n1", "--gpu-mem=8G", "srun", "--gpu-mem=2G", "printenv", "BERTH_GPU_MEM") == "2048"
-    assert "no GPU has 100G of memory (have 4 with " in c.run("srun", "-n1", "--gpu-mem=100G", "true", rc=1).stderr
+    assert "has 100G of memory (have 4 with " in c.run("srun", "-n1", "--gpu-mem=100G", "true", rc=1).stderr
     assert "--gpu-mem=10G" in c.run("srun", "-n1", "--gres=gpumem:10", "true", rc=None).stderr
 
 
@@ -106,8 +108,28 @@ def test_who_has_too_much_is_named_to_all_on_the_gpu(site, tmp_path):
     until(lambda: use_of(c, greedy)["memory_most_mb"] == 12288, what="it is kept")
     assert "memory 12.0G of 10.0G given (120 %)" in c.out("berth", "efficiency", greedy)
     assert nobody.read_text() == "" and own.read_text().count("\n") == 1
-    for job in greedy, victim, alone:
+    # Who comes later hears of it as well, and nobody twice.
+    late, _, third = start(c, tmp_path, "late", "--gpu-mem=1G")
+    until(lambda: f"job {greedy} of root has 12288 MiB" in third.read_text(), what="the late one is told")
+    assert own.read_text().count("\n") == 1 == other.read_text().count("\n")
+    for job in greedy, victim, alone, late:
         assert c.out("squeue", "-h", "-j", job, "-o", "%T") == "RUNNING"
+
+
+def test_a_variable_makes_no_process_part_of_a_step(tmp_path):
+    """Without cgroup v2 the mark in the environment counts, but only of processes of the step's user."""
+    cluster, gpus = make_site(tmp_path, ",gpu_mem=kill")
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        job, own, out = start(c, tmp_path, "job", "--gpu-mem=10G")
+        with open(f"/proc/{own}/environ") as environ:
+            mark = dict(line.partition("=")[::2] for line in environ.read().split("\0"))["BERTH_STEP"]
+        with subprocess.Popen(["/bin/sleep", "600"], env={"BERTH_STEP": mark}, user="nobody") as impostor:
+            put_on(gpus, 0, (own, 1000), (impostor.pid, 12288))
+            until(lambda: use_of(c, job)["memory_now_mb"] == 1000, what="its own memory is told")
+            assert c.job_state(job) == "RUNNING" and out.read_text() == ""
+            impostor.kill()
+        c.run("scancel", job)
 
 
 def use_of(c, job):
@@ -136,6 +158,27 @@ def test_who_has_too_much_is_ended_where_that_is_configured(tmp_path):
         assert "srun said 1" in (tmp_path / "step.out").read_text()
         assert c.out("sacct", "-n", "-P", "-j", f"{step}.0", "-o", "State") == "OUT_OF_MEMORY"
         put_on(gpus, 0)
+
+
+def test_every_step_that_has_too_much_is_ended(tmp_path):
+    cluster, gpus = make_site(tmp_path, ",gpu_mem=kill")
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        pids = [tmp_path / f"step{i}.pid" for i in range(3)]
+        steps = " & ".join(f"srun -n1 --exact --overlap sh -c 'echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 600'"
+                           for pid in pids)
+        job = c.submit("-n3", "--gpu-mem=4G", "-o", str(tmp_path / "out"), "--wrap", f"{steps} & wait; sleep 600")
+        for pid in pids:
+            until(pid.exists, what="the step runs")
+        numbers = [int(pid.read_text()) for pid in pids]
+        put_on(gpus, 0, *zip(numbers, (6000, 5000, 1000)))
+
+        def states():
+            return sorted(c.out("sacct", "-n", "-P", "-j", job, "-o", "State").splitlines()[2:])
+
+        until(lambda: states() == ["OUT_OF_MEMORY", "OUT_OF_MEMORY", "RUNNING"], what="two of three are ended")
+        assert os.path.exists(f"/proc/{numbers[2]}")
+        c.run("scancel", job)
 
 
 def test_shards_are_watched_but_bind_nobody(tmp_path):

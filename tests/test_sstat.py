@@ -135,6 +135,29 @@ def test_processes_are_those_of_the_tasks(cluster, step):
     assert sstat(cluster, "-o", "pids", "-j", name) == ",".join(map(str, pids))
 
 
+def test_what_is_over_on_some_nodes_stays_in_the_sum(cluster):
+    script = ("[ $SLURM_PROCID = 0 ] || exec sleep 600; "
+              "head -c 3000000 /dev/zero > /dev/null; touch over.$SLURM_JOB_ID")
+    with running(cluster, "-N3", "-n3", "--mem=200", "--wrap", f"srun -W0 sh -c '{script}'") as job:
+        until((cluster.work / f"over.{job}").exists, what="the first task is over")
+        until(lambda: sstat(cluster, "-o", "pids", "-j", f"{job}.0").count(",") == 1, what="two tasks are left")
+        row = sstat(cluster, "-j", f"{job}.0", "--noconvert", "-o", "MaxDiskWrite,MaxDiskWriteNode,MaxDiskWriteTask,NTasks")
+        most, node, task, tasks = row.split("|")
+        assert int(most) >= 3000000 and (node, task, tasks) == ("node1", "0", "3"), row
+        running_row = cluster.out("sacct", "-n", "-P", "-j", f"{job}.0", "-o", "State,MaxRSS,AveCPU,MaxDiskWrite,TRESUsageInTot")
+        assert running_row == "RUNNING||||", "sstat tells of those that run"
+
+
+def test_a_cancelled_job_has_cancelled_steps(cluster):
+    job = cluster.submit("-n1", "--mem=200", "-o", "/dev/null", "--wrap", "srun sleep 600")
+    until(lambda: cluster.out("squeue", "-h", "-s", "-j", job, "-o", "%i %j").count("sleep") == 1, what="the step runs")
+    cluster.run("scancel", job)
+    cluster.wait_end(job)
+    rows = cluster.out("sacct", "-n", "-P", "-j", job, "-o", "JobID,State").splitlines()
+    assert rows[0].startswith(f"{job}|CANCELLED by "), rows
+    assert rows[1:] == [f"{job}.batch|CANCELLED", f"{job}.0|CANCELLED"]
+
+
 def test_after_the_end_sacct_has_them(cluster):
     """What sstat shows of bytes, and what the kernel tells of each task at its end."""
     job = cluster.submit("-N2", "-n2", "--mem=200", "-o", "/dev/null", "--wrap",

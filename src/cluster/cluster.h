@@ -74,6 +74,8 @@ struct Gres {
   /// gpumem: its units are what the node tells of its GPUs. Jobs may hold more after a restart,
   /// while it has not told yet.
   [[nodiscard]] bool is_told() const { return name == text::kGpuMemory; }
+  /// What a job gets of it on a node is of one GPU, whatever the cluster allows of shards.
+  [[nodiscard]] bool never_split() const { return one_sharing || is_told(); }
   [[nodiscard]] std::uint64_t total() const;
   /// Units of devices of that type ("" = any).
   [[nodiscard]] std::uint64_t total_of(std::string_view type) const;

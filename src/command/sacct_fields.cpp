@@ -191,8 +191,13 @@ std::string_view allocated_tres(const Row& row) {
   return row.step != nullptr ? row.step->step().tres() : job_of(row).alloc_tres();
 }
 
-/// What the tasks of a step used. Of one that runs, or whose node was lost, nothing is known; one
-/// that was recorded by an earlier version has sums alone.
+/// What the tasks of a step used is known when it has ended; sstat tells of those that run.
+bool use_known(const wire::HistoryStep& step) {
+  return step.end_time() != 0;
+}
+
+/// What the tasks of a step used. Of one whose node was lost nothing is known; one that was
+/// recorded by an earlier version has sums alone.
 wire::StepFigures figures_of(const wire::HistoryStep& step) {
   wire::StepFigures out = step.figures();
   const std::uint32_t tasks = std::max(1U, step.step().tasks());
@@ -212,7 +217,7 @@ wire::StepFigures figures_of(const wire::HistoryStep& step) {
 /// Calls show(StepUsed, style) for a step.
 template <class Show>
 void with_usage(const Row& row, const SacctShown& shown, Show&& show) {
-  if (row.step == nullptr) return;
+  if (row.step == nullptr || !use_known(*row.step)) return;
   const wire::StepFigures figures = figures_of(*row.step);
   const bool known = row.step->figures().cpu().tasks() > 0;
   show(StepUsed{.figures = figures, .nodes = row.step->step().nodes(), .tasks_known = known},
@@ -284,7 +289,7 @@ constexpr SacctField kSacctFields[] = {
     {"AveDiskRead", 14, USED(read, average)},
     {"AveDiskWrite", 14, USED(written, average)},
     {"AvePages", 10, USED(pages, average)},
-    {"AveRSS", 10, STEP(append_size(out, per_task(s.total_rss_kb(), s), shown))},
+    {"AveRSS", 10, STEP(if (use_known(s)) append_size(out, per_task(s.total_rss_kb(), s), shown))},
     {"AveVMSize", 10, NOTHING},
     {"BlockID", 16, NOTHING},
     {"Cluster", 10, SHOW(out += shown.shown.cluster)},
@@ -325,11 +330,11 @@ constexpr SacctField kSacctFields[] = {
     {"MaxPages", 8, USED(pages, most)},
     {"MaxPagesNode", 12, USED(pages, most_node)},
     {"MaxPagesTask", 14, USED(pages, most_task)},
-    {"MaxRSS", 10, STEP(append_size(out, s.max_rss_kb(), shown))},
+    {"MaxRSS", 10, STEP(if (use_known(s)) append_size(out, s.max_rss_kb(), shown))},
     {"MaxRSSNode", 10,
      STEP(if (s.max_rss_kb() != 0) out +=
           s.step().node_count() == 1 ? s.step().nodes() : s.figures().memory().most_node())},
-    {"MaxRSSTask", 10, STEP(append_unsigned(out, s.max_rss_rank()))},
+    {"MaxRSSTask", 10, STEP(if (use_known(s)) append_unsigned(out, s.max_rss_rank()))},
     {"MaxVMSize", 10, NOTHING},
     {"MaxVMSizeNode", 14, NOTHING},
     {"MaxVMSizeTask", 14, NOTHING},

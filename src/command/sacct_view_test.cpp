@@ -58,13 +58,13 @@ wire::HistoryReply sample_history() {
   return reply;
 }
 
-std::string sacct(std::vector<std::string> words, const request::Environment& environment = {}) {
+std::string sacct(std::vector<std::string> words, const request::Environment& environment = {},
+                  const wire::HistoryReply& reply = sample_history()) {
   use_utc();
   const Result<SacctOptions> options = parse_sacct(words, environment, kSampleTime, 1001);
   if (!options) return "refused: " + std::string(options.error().what());
   const Result<std::vector<SacctColumn>> columns = parse_sacct_format(options->fields);
   if (!columns) return "refused: " + std::string(columns.error().what());
-  const wire::HistoryReply reply = sample_history();
   Shown shown;
   shown.now = reply.now();
   shown.times = time_format(environment);
@@ -108,6 +108,22 @@ TEST(Sacct, AnswersTheCommandLinesOfClients) {
   EXPECT_EQ(sacct({"-n", "-P", "--units", "M", "-j", "7", "-o", "MaxRSS", "-s", "CD"}),
             "\n1M\n1.50M\n");
   EXPECT_EQ(sacct({"-n", "-X", "-P", "--array", "-s", "PD", "-o", "JobID"}), "9_4\n9_5\n9_9\n");
+}
+
+TEST(Sacct, WhatAStepThatRunsHasUsedIsNotKnown) {
+  wire::HistoryReply reply = sample_history();
+  wire::HistoryStep fresh;
+  *fresh.mutable_step() = reply.jobs(0).steps(1).step();
+  fresh.set_state("RUNNING");
+  *reply.mutable_jobs(0)->mutable_steps(1) = fresh;
+  const std::string rows =
+      sacct({"-n", "-P", "-j", "7", "-o",
+             "JobID,NTasks,AveCPU,MinCPUTask,AveRSS,MaxRSS,MaxRSSNode,MaxRSSTask,MaxDiskRead,"
+             "TRESUsageInTot,TRESUsageOutMax"},
+            {}, reply);
+  EXPECT_EQ(rows.substr(rows.find("7.batch"), rows.find("\n8|") + 1 - rows.find("7.batch")),
+            "7.batch|1|00:00:01||4096K|1024K|gpu1|0||cpu=00:00:01,energy=0,mem=4M|energy=0\n"
+            "7.0|4|||||||||\n");
 }
 
 TEST(Sacct, RefusesWhatItDoesNotKnow) {

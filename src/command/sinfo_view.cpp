@@ -42,6 +42,11 @@ bool wanted(const SinfoOptions& options, const wire::NodeInfo& node) {
   return matches(options.states, node);
 }
 
+/// With a reason of its own, which is for its GPUs as well.
+bool out_of_service(const wire::NodeInfo& node) {
+  return node.state() == "DOWN" || has_flag(node, "DRAIN") || has_flag(node, "FAIL");
+}
+
 /// What the lines of one listing are told apart by: the fields shown, and the node with -N.
 struct ShownFields {
   const SinfoOptions& options;
@@ -122,7 +127,7 @@ std::vector<std::string> gpu_reasons(const SinfoOptions& options, const wire::No
         options.partitions.empty() || std::ranges::any_of(parts, [&](const std::string& name) {
           return holds(options.partitions, name);
         });
-    if (!shown || !wanted(all, node)) continue;
+    if (!shown || out_of_service(node) || !wanted(all, node)) continue;
     for (const std::string& words : node.gpus_out()) {
       out.push_back(fmt::format("{}: {}", node.name(), words));
     }

@@ -201,6 +201,11 @@ TEST(Sinfo, TellsOfGpusThatAreOutBesideTheNodes) {
             (Lines{"gpu1: GPU 1: hot [root@now]", "gpu1: GPU 3: Xid 79", "gpu6: GPU 0: Xid 79"}));
   EXPECT_EQ(lines({"-R", "-n", "gpu6"}), Lines{"gpu6: GPU 0: Xid 79"});
   EXPECT_EQ(lines({"-R", "-p", "closed"}), Lines{});
+  // Not of nodes that are out themselves.
+  reply.mutable_nodes(2)->add_flags("DRAIN");
+  EXPECT_EQ(lines({"-R"}), Lines{"gpu6: GPU 0: Xid 79"});
+  reply.mutable_nodes(7)->set_state("DOWN");
+  EXPECT_EQ(lines({"-R"}), Lines{});
 }
 
 TEST(Sinfo, RefusesWhatItDoesNotKnow) {

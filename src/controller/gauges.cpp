@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "controller/reader.h"
 #include "text/hostlist.h"
@@ -48,10 +49,15 @@ std::vector<StepReadings::Node> nodes_of(const Picture& picture, const wire::Ste
   std::vector<StepReadings::Node> nodes;
   const auto names = text::expand_hostlist(step.nodes());
   if (!names) return nodes;
+  std::set<std::string> ended;
+  if (const auto over = text::expand_hostlist(step.ended_nodes()); over) {
+    ended.insert(over->begin(), over->end());
+  }
   for (const std::string& name : *names) {
     const auto agent = picture.agents.find(name);
-    nodes.push_back(
-        {name, agent == picture.agents.end() ? std::nullopt : std::optional(agent->second)});
+    nodes.push_back({name,
+                     agent == picture.agents.end() ? std::nullopt : std::optional(agent->second),
+                     ended.contains(name)});
   }
   return nodes;
 }
@@ -77,8 +83,11 @@ void add_steps(const Picture& picture, const wire::JobName& name, bool all, cons
       wire::MeasuredStep& measured = *asked.add_steps();
       measured.set_denied(!may_touch(caller, job->uid));
       if (!measured.denied()) {
-        out.steps.push_back({.attempt = job->attempt, .nodes = nodes_of(picture, step)});
+        out.steps.push_back({.attempt = job->attempt,
+                             .nodes = nodes_of(picture, step),
+                             .ended = std::move(*step.mutable_ended_figures())});
       }
+      step.clear_ended_figures();
       *measured.mutable_step() = std::move(step);
     }
   }
@@ -120,6 +129,7 @@ void Gauges::take(Request request) {
 void Gauges::closed(Peer peer) {
   {
     const std::lock_guard lock(mutex_);
+    if (!busy_ && events_.empty()) return;  // every command closes one, and nobody waits for it
     events_.emplace_back(peer);
   }
   arrived_.notify_one();
@@ -130,6 +140,7 @@ void Gauges::work() {
     std::deque<std::variant<Request, Peer>> events;
     {
       std::unique_lock lock(mutex_);
+      busy_ = readings_.awaited() > 0;
       const auto ready = [&] { return stopping_ || !events_.empty(); };
       if (const auto next = readings_.next_deadline()) {
         arrived_.wait_until(lock, *next, ready);
@@ -138,6 +149,7 @@ void Gauges::work() {
       }
       if (stopping_) return;
       events.swap(events_);
+      busy_ = true;
     }
     const bool asked = std::ranges::any_of(events, [](const auto& event) {
       const Request* request = std::get_if<Request>(&event);

@@ -44,6 +44,7 @@ class Gauges {
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::variant<Request, Peer>> events_;  // guarded by mutex_
+  bool busy_ = false;                               // a question is open; guarded by mutex_
   bool stopping_ = false;                           // guarded by mutex_
   std::thread thread_;
 };

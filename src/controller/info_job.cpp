@@ -330,6 +330,12 @@ wire::StepInfo step_info(const InfoSite& site, const job::Job& job, const job::S
   out.set_host(step.host);
   out.set_tres_per_node(step.tres_per_node);
   out.set_submit_line(step.submit_line);
+  std::vector<std::string> over = step.nodes;
+  std::erase_if(over, [&](const std::string& node) { return step.open_nodes.contains(node); });
+  if (!over.empty()) {
+    out.set_ended_nodes(text::compress_hostlist(over));
+    *out.mutable_ended_figures() = step.usage.figures();
+  }
   return out;
 }
 

@@ -44,11 +44,13 @@ StepReadings::Reading& StepReadings::begin(const Key& key, const Step& step, Mom
   Reading& reading = entry->second;
   if (!fresh) return reading;
   reading.number = ++last_number_;
+  reading.figures = step.ended;
   by_number_.emplace(reading.number, key);
   deadlines_.emplace_back(now + kPatience, reading.number);
   std::map<Peer, wire::MeasureOnNodes> asks;
   for (const Node& node : step.nodes) {
     reading.nodes.push_back(node.name);
+    if (node.ended) continue;
     if (!node.agent) {
       reading.missing.push_back(node.name);
       continue;
@@ -78,6 +80,7 @@ void StepReadings::answered(Peer agent, const wire::MeasuredOnNode& message) {
   reading.open.erase(open);
   --awaited_;
   const bool alone = reading.nodes.size() == 1;
+  if (message.unable()) reading.missing.push_back(message.node());
   wire::add_figures(reading.figures, message.figures(), alone ? "" : message.node());
   if (at->first.with_pids) {
     reading.pids[message.node()].assign(message.pids().begin(), message.pids().end());

@@ -30,10 +30,12 @@ class StepReadings {
   struct Node {
     std::string name;
     std::optional<Peer> agent;  // who serves it
+    bool ended = false;         // the step is over there: nobody is asked
   };
   struct Step {
     std::uint32_t attempt = 0;
     std::vector<Node> nodes;
+    wire::StepFigures ended{};  // what it has used where it is over
   };
   /// A question: the answer as far as it is known, and what its steps need. `steps` belong to the
   /// steps of `answer` that are not denied, in order.

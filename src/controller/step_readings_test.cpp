@@ -106,6 +106,42 @@ TEST_F(Readings, WhoDoesNotAnswerIsNamed) {
   EXPECT_TRUE(readings_.take_acts().empty());
 }
 
+TEST_F(Readings, WhatEndedOnSomeNodesIsPartOfTheSum) {
+  StepReadings::Question asked = question(kAsker, {{"n1", kAgent, true}, {"n2", kOther}});
+  wire::StepFigures first;
+  wire::note(*first.mutable_memory(), 0, 700);
+  wire::add_figures(asked.steps[0].ended, first, "n1");
+  ASSERT_TRUE(readings_.ask(std::move(asked), kStart));
+  const auto asks = sent<wire::MeasureOnNodes>();
+  ASSERT_EQ(asks.size(), 1U) << "n1 is not asked";
+  EXPECT_EQ(asks[0].first, kOther);
+  answers(kOther, asks[0].second.number(), "n2", 1, 300);
+  const auto replies = sent<wire::StepsMeasured>();
+  ASSERT_EQ(replies.size(), 1U);
+  const wire::MeasuredStep& step = replies[0].second.asked(0).steps(0);
+  EXPECT_EQ(step.figures().memory().total(), 1000U);
+  EXPECT_EQ(step.figures().memory().most_node(), "n1");
+  EXPECT_EQ(step.figures().memory().least_node(), "n2");
+  EXPECT_EQ(step.missing_size(), 0);
+}
+
+TEST_F(Readings, WhoCannotAskItsSupervisorIsNamed) {
+  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", kAgent}, {"n2", kOther}}), kStart));
+  const std::uint64_t number = sent<wire::MeasureOnNodes>()[0].second.number();
+  answers(kAgent, number, "n1", 0, 100);
+  wire::MeasuredOnNode unable;
+  unable.set_number(number);
+  unable.set_node("n2");
+  unable.set_unable(true);
+  readings_.answered(kOther, unable);
+  const auto replies = sent<wire::StepsMeasured>();
+  ASSERT_EQ(replies.size(), 1U);
+  const wire::MeasuredStep& step = replies[0].second.asked(0).steps(0);
+  ASSERT_EQ(step.missing_size(), 1);
+  EXPECT_EQ(step.missing(0), "n2");
+  EXPECT_EQ(step.figures().memory().total(), 100U);
+}
+
 TEST_F(Readings, ManyAskersCostTheNodesWhatOneDoes) {
   for (Peer asker = 1; asker <= 5; ++asker) {
     ASSERT_TRUE(readings_.ask(question(asker, {{"n1", kAgent}}), kStart));

@@ -56,9 +56,7 @@ Result<void> State::change(JobId id, const JobChange& change, const Caller& call
   auto found = own_job(m.find(id), caller);
   if (!found) return pass(std::move(found.error()));
   Job& job = **found;
-  if (ended(job.base) && !change.comment && !change.admin_comment) {
-    return pass(job_error(JobFault::already_done));
-  }
+  if (ended(job.base) && !change.is_comment()) return pass(job_error(JobFault::already_done));
   const bool queue_change =
       change.priority || change.nice || change.begin_time || change.dependency;
   if (queue_change && job.base != Base::pending) return pass(job_error(JobFault::not_pending));

@@ -124,7 +124,7 @@ void State::Memory::back_to_queue(Job& job, Time now) {
   job.waits = {};
   job.exit_status = job.derived_exit_status = 0;
   if (!job.what->request.time_limit) job.time_limit_decided = false;
-  if (!job.what->request.gpu_idle_seconds) job.gpu_idle_decided = false;
+  if (!job.what->request.gpu_idle_seconds) job.gpu_idle_decided = job.gpu_idle_by_admin = false;
   if (job.what->request.time_min && job.what->request.time_limit) {
     job.time_limit_minutes = *job.what->request.time_limit;  // it may have been shortened
   }

@@ -48,14 +48,18 @@ void tell_holders(State::Memory& m, cluster::NodeIndex index, std::uint32_t gpu,
   }
 }
 
+std::size_t gpu_count(const cluster::Node& node) {
+  const cluster::Gres* gpus = node.find_gres("gpu");
+  return gpus == nullptr ? 0 : gpus->devices.size();
+}
+
 Result<void> check_gpus(const State::Memory& m, const std::string& name, const GpuChange& change) {
   const auto index = m.cluster.find_node(name);
   if (!index) {
     return fail(Code::invalid_node_name, std::string(slurm_text(Code::invalid_node_name)),
                 fmt::format("{} is not in slurm.conf", name));
   }
-  const cluster::Gres* gpus = m.cluster.nodes[*index].find_gres("gpu");
-  const std::size_t count = gpus == nullptr ? 0 : gpus->devices.size();
+  const std::size_t count = gpu_count(m.cluster.nodes[*index]);
   if (change.gpus.any() && change.gpus.last() < count) return {};
   return fail(Code::bad_value, "Invalid GPU specified",
               count == 0   ? fmt::format("{} has no GPUs", name)
@@ -71,11 +75,12 @@ std::string resume_gpu(State::Memory& m, cluster::NodeIndex index, std::uint32_t
   changed = node.gpus_drained.erase(gpu) > 0 || changed;
   const auto told = node.gpus_out.find(gpu);
   if (told == node.gpus_out.end()) return {};
-  if (!node.gpus_on_probation.contains(gpu)) return told->second;
+  const auto probation = node.gpus_on_probation.find(gpu);
+  if (probation == node.gpus_on_probation.end()) return told->second;
   if (!node.responding) return "its node does not respond: " + told->second;
   m.effect(EndProbation{m.cluster.nodes[index].name, gpu});
   changed = true;
-  return {};
+  return probation->second;
 }
 
 }  // namespace
@@ -88,6 +93,17 @@ GpusOut State::Memory::gpus_out_of(const NodeState& node) {
         fmt::format("{} [{}]{}{}", drained.reason, drained.by, words.empty() ? "" : ", ", words);
   }
   return out;
+}
+
+void State::Memory::forget_missing_gpus(cluster::NodeIndex index) {
+  const std::size_t count = gpu_count(cluster.nodes[index]);
+  const std::size_t gone = std::erase_if(nodes[index].gpus_drained, [&](const auto& drained) {
+    if (drained.first < count) return false;
+    effect(Log{fmt::format("node {}: GPU {} was out of service and is not in slurm.conf any more",
+                           cluster.nodes[index].name, drained.first)});
+    return true;
+  });
+  if (gone > 0) touch_node(index);
 }
 
 Result<std::vector<Message>> State::change_gpus(const std::vector<std::string>& names,
@@ -136,7 +152,8 @@ void State::Memory::take_gpus_out(cluster::NodeIndex index,
   for (const wire::GpuOut& one : told) {
     if (one.index() >= kMostGpus) continue;
     now[one.index()] = one.why().substr(0, kMostWords);
-    if (one.probation()) nodes[index].gpus_on_probation.insert(one.index());
+    if (!one.probation()) continue;
+    nodes[index].gpus_on_probation[one.index()] = one.beyond_probation().substr(0, kMostWords);
   }
   GpusOut before = std::exchange(nodes[index].gpus_out, now);
   if (before == now) return;

@@ -195,6 +195,17 @@ TEST(GpuHealthOfNodes, ResumeEndsAProbationAndNothingElse) {
   ASSERT_EQ(in_part->size(), 1U);
   EXPECT_THAT(in_part->front().text, HasSubstr("stays out of service: 2 uncorrected"));
 
+  // Ended or not: a process that no job knows keeps it out, and that is said.
+  message.mutable_out(0)->set_why("Xid 79 at 12:00:00; pid 7 has 400 MiB on it");
+  message.mutable_out(0)->set_beyond_probation("pid 7 has 400 MiB on it");
+  c.state.gpu_health(message);
+  const auto held = resume(2);
+  EXPECT_EQ(c.effects<EndProbation>().size(), 1U);
+  ASSERT_TRUE(held);
+  ASSERT_EQ(held->size(), 1U);
+  EXPECT_EQ(held->front().text,
+            "berth: GPU 2 of node gpu1 stays out of service: pid 7 has 400 MiB on it");
+
   EXPECT_EQ(resume(0).error().hint, "it is in service");
   c.state.node_lost("gpu1", c.now);
   EXPECT_THAT(resume(2).error().hint, HasSubstr("its node does not respond"));

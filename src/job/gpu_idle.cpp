@@ -46,11 +46,20 @@ std::string idle_words(State::Memory& m, const Job& job, Time idle) {
                      text::spoken_seconds(static_cast<std::uint64_t>(idle)));
 }
 
+const PartitionPolicy* policy_of(const Policy& policy, std::string_view partition) {
+  const auto at = policy.partitions.find(std::string(partition));
+  return at == policy.partitions.end() ? nullptr : &at->second;
+}
+
 /// Where the limit comes from.
-std::string limit_words(const Job& job) {
-  return job.what->request.gpu_idle_seconds
-             ? std::string("--gpu-idle-timeout")
-             : fmt::format("GpuIdleTimeout of partition {}", job.partition);
+std::string limit_words(const Policy& policy, const Job& job) {
+  const auto& asked = job.what->request.gpu_idle_seconds;
+  if (!asked) return fmt::format("GpuIdleTimeout of partition {}", job.partition);
+  const PartitionPolicy* of = policy_of(policy, job.partition);
+  const bool cut = of != nullptr && *asked != job.gpu_idle_seconds && job.gpu_idle_seconds &&
+                   job.gpu_idle_seconds == of->max_gpu_idle_seconds;
+  return cut ? fmt::format("MaxGpuIdleTimeout of partition {}", job.partition)
+             : std::string("--gpu-idle-timeout");
 }
 
 /// It can have GPUs: those that are asked for, or those of whole nodes.
@@ -67,11 +76,6 @@ bool may_have_gpus(const Job& job) {
   return false;
 }
 
-const PartitionPolicy* policy_of(const Policy& policy, std::string_view partition) {
-  const auto at = policy.partitions.find(std::string(partition));
-  return at == policy.partitions.end() ? nullptr : &at->second;
-}
-
 }  // namespace
 
 std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition) {
@@ -80,6 +84,16 @@ std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_
   if (!of->max_gpu_idle_seconds) return of->gpu_idle_seconds;
   return std::min(of->gpu_idle_seconds.value_or(*of->max_gpu_idle_seconds),
                   *of->max_gpu_idle_seconds);
+}
+
+void decide_gpu_idle(const Policy& policy, Job& job) {
+  const PartitionPolicy* of = policy_of(policy, job.partition);
+  if (!std::exchange(job.gpu_idle_decided, true)) {
+    job.gpu_idle_seconds = default_gpu_idle(policy, job.partition);
+  } else if (of != nullptr && of->max_gpu_idle_seconds && !job.gpu_idle_by_admin) {
+    job.gpu_idle_seconds = std::min(job.gpu_idle_seconds.value_or(*of->max_gpu_idle_seconds),
+                                    *of->max_gpu_idle_seconds);
+  }
 }
 
 std::string gpu_idle_beyond(const Policy& policy, std::string_view partitions,
@@ -156,12 +170,12 @@ void State::job_gpu_idle(const wire::JobGpuIdle& message, Time now) {
            fmt::format("{}; it is ended in {} unless it does ({})",
                        idle_words(m, leader, clock.idle(now)),
                        text::spoken_seconds(static_cast<std::uint64_t>(clock.left(*limit, now))),
-                       limit_words(leader)));
+                       limit_words(m.policy, leader)));
       m.touch(leader);
       break;
     case GpuIdleClock::Do::end: {
       const std::string words = idle_words(m, leader, clock.idle(now));
-      tell(m, leader, fmt::format("{} and is ended ({})", words, limit_words(leader)));
+      tell(m, leader, fmt::format("{} and is ended ({})", words, limit_words(m.policy, leader)));
       m.effect(Log{fmt::format("{} and is ended", words)});
       m.end_whole(leader, Base::timeout, "GpuIdle", "GPU IDLE TIMEOUT", false, now);
       return;
@@ -183,9 +197,11 @@ Result<void> State::Memory::set_gpu_idle(Job& job, std::optional<std::uint32_t> 
   }
   job.gpu_idle_seconds = seconds;
   job.gpu_idle_decided = true;
+  job.gpu_idle_by_admin = caller.privileged;
   if (!job.running) return {};
   // It is warned again by the new one, and a question that is under way is asked again.
   Job& leader = *components_of(job).front();
+  if (!leader.running) return {};  // it is over, and so is the clock
   leader.running->gpu_idle.warnings = 0;
   leader.running->gpu_idle.asked.clear();
   arm(leader);

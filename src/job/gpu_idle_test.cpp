@@ -241,6 +241,46 @@ TEST_F(GpuIdleTest, ItIsStored) {
   EXPECT_EQ(again.next_deadline(), c.now + 20) << "shortly before the end";
 }
 
+TEST_F(GpuIdleTest, AJobOfAControllerWithoutTheClockGetsOne) {
+  const JobId id = c.started("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1");
+  Stored stored;
+  for (const wire::JobRecord& record : c.state.take_dirty().jobs) stored.jobs.push_back(record);
+  ASSERT_EQ(stored.jobs.size(), 1U);
+  stored.jobs[0].clear_gpu_idle();
+  State again(place::corpus::make(), policy());
+  c.now += 5000;
+  again.load(stored, [&](std::uint64_t blob) { return std::optional(c.blobs.at(blob)); }, c.now);
+  JobChange to;
+  to.gpu_idle_seconds = 100;
+  ASSERT_TRUE(again.change(id, to, kAlice, c.now));
+  again.take_effects();
+  EXPECT_EQ(again.next_deadline(), c.now + 50) << "what was before does not count";
+}
+
+TEST_F(GpuIdleTest, TheBoundIsLookedAtAgainWhenTheJobStarts) {
+  const JobId asked = c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1 --gpu-idle-timeout=2h");
+  const JobId never = c.submit("-w gpu2 -N1 -n1 --mem=1G --gres=gpu:1 --gpu-idle-timeout=0");
+  const JobId given = c.submit("-w gpu3 -N1 -n1 --mem=1G --gres=gpu:1");
+  JobChange to;
+  to.gpu_idle_seconds = std::optional<std::uint32_t>();
+  ASSERT_TRUE(c.state.change(given, to, kRoot, c.now));
+  Policy less = policy();
+  less.partitions["debug"].max_gpu_idle_seconds = 600;
+  c.state.reconfigure(place::corpus::make(), less, c.now);
+  for (const JobId id : {asked, never, given}) {
+    ASSERT_TRUE(c.start(id));
+    c.begun(id);
+  }
+  EXPECT_EQ(c.at(asked).gpu_idle_seconds, 600U);
+  EXPECT_EQ(c.at(never).gpu_idle_seconds, 600U);
+  EXPECT_EQ(c.at(given).gpu_idle_seconds, std::nullopt) << "an administrator said so";
+  const Job again = from_record(c.state.cluster(), to_record(c.state.cluster(), c.at(given)));
+  EXPECT_TRUE(again.gpu_idle_by_admin);
+  asked_after(300);
+  answer(asked, "gpu1", 300);
+  EXPECT_THAT(lines(), ElementsAre(HasSubstr("(MaxGpuIdleTimeout of partition debug)")));
+}
+
 TEST_F(GpuIdleTest, ItIsRefusedWhereItMeansNothing) {
   const auto hint_of = [&](const std::string& line, std::string* says = nullptr) {
     const auto done = c.state.submit(submission(line), 0, kAlice, c.now);
@@ -276,6 +316,37 @@ TEST_F(GpuIdleTest, AHeterogeneousJobIsOneJob) {
   const auto told = c.effects<Notice>();
   ASSERT_EQ(told.size(), 1U);
   EXPECT_THAT(told[0].line.text, HasSubstr("its 3 GPUs for 100 seconds"));
+}
+
+TEST_F(GpuIdleTest, AComponentThatEndsLastCannotBeChanged) {
+  const JobId id = c.started(
+      "-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1 : -w gpu2 -N1 -n1 --mem=1G --gres=gpu:2", "salloc");
+  c.begun(id + 1);
+  ASSERT_TRUE(c.state.cancel(id, {kAlice, {}, false, false, false}, c.now));
+  c.gone(id);
+  ASSERT_FALSE(c.at(id).running);
+  ASSERT_TRUE(c.at(id + 1).running) << "gpu2 has not said that it is gone";
+  JobChange to;
+  to.comment = "x";
+  to.gpu_idle_seconds = std::optional<std::uint32_t>();
+  const auto refused = c.state.change(id + 1, to, kAlice, c.now);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().what(), job_error(JobFault::already_done).what());
+  to.gpu_idle_seconds.reset();
+  EXPECT_TRUE(c.state.change(id + 1, to, kAlice, c.now)) << "comments are taken";
+}
+
+TEST_F(GpuIdleTest, AComponentThatStartsAgainCanBeChangedBeforeItIsGone) {
+  const JobId id =
+      c.submit("-w gpu1 -N1 -n1 --mem=1G --gres=gpu:1 : -w gpu2 -N1 -n1 --mem=1G --gres=gpu:2");
+  ASSERT_TRUE(c.start(id));
+  c.begun(id);
+  c.begun(id + 1);
+  ASSERT_TRUE(c.state.requeue(id, kAlice, false, c.now));
+  c.gone(id);
+  JobChange to;
+  to.gpu_idle_seconds = 60;
+  EXPECT_TRUE(c.state.change(id + 1, to, kAlice, c.now));
 }
 
 }  // namespace

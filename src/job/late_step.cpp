@@ -24,7 +24,7 @@ void State::Memory::end_late_step(Job& job, const wire::StepEnded& message, Time
   add_end(step, message);
   const Time end = message.ended() > 0 ? Time{message.ended()} : now;
   const std::uint32_t attempt = std::exchange(job.attempt, job.late->attempt);
-  store_step(job, step, end_state(step), end);
+  store_step(job, step, end_state(job, step), end);
   job.attempt = attempt;
   if (step.exit_status > job.derived_exit_status && ended(job.base)) {
     job.derived_exit_status = step.exit_status;

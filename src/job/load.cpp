@@ -31,7 +31,7 @@ place::JobFacts facts_again(const State::Memory& m, const Job& job) {
   return facts;
 }
 
-void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
+void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record, Time now) {
   job.running = std::make_unique<Running>(facts_again(m, job));
   m.holding.insert(job.id);
   Running& running = *job.running;
@@ -46,6 +46,8 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
     running.gpu_idle.start(std::max(from, job.suspend_time));
     running.gpu_idle.warnings = record.gpu_idle().warnings();
     running.gpu_idle.last_warning = record.gpu_idle().last_warning();
+  } else if (running.ready) {
+    running.gpu_idle.start(now);  // a controller that had no such clock started it
   }
   m.usage->take(m.held(job));
   m.remember_giving_way(job);
@@ -62,16 +64,32 @@ void hold_again(State::Memory& m, Job& job, const wire::JobRecord& record) {
   if (!job.flags.completing) m.open_batch_step(job);
 }
 
-/// The nodes still have what the job holds of them.
-bool within(const cluster::Cluster& cluster, const cluster::Allocation& allocation) {
-  return std::ranges::all_of(allocation.nodes, [&](const cluster::NodeShare& share) {
-    const cluster::Node& node = cluster.nodes[share.node];
-    if (share.cores.any() && share.cores.last() >= node.cores()) return false;
-    return std::ranges::all_of(share.gres, [&](const cluster::GresShare& gres) {
-      const cluster::Gres* known = node.find_gres(gres.name);
-      return known != nullptr && known->devices.size() == gres.units.size();
-    });
+/// The node still has the cores and the devices of the share; of how many units is not asked.
+bool within(const cluster::Cluster& cluster, const cluster::NodeShare& share) {
+  const cluster::Node& node = cluster.nodes[share.node];
+  if (share.cores.any() && share.cores.last() >= node.cores()) return false;
+  return std::ranges::all_of(share.gres, [&](const cluster::GresShare& gres) {
+    const cluster::Gres* known = node.find_gres(gres.name);
+    return known != nullptr && known->devices.size() == gres.units.size();
   });
+}
+
+bool within(const cluster::Cluster& cluster, const cluster::Allocation& allocation) {
+  return std::ranges::all_of(
+      allocation.nodes, [&](const cluster::NodeShare& share) { return within(cluster, share); });
+}
+
+/// A job of the store can have again what it held.
+bool holds_still(const State::Memory& m, const Job& job, bool keeps_no_cores) {
+  cluster::Allocation held = job.allocation;
+  if (held.nodes.size() != job.nodes.size() || !within(m.cluster, held)) return false;
+  for (cluster::NodeShare& share : held.nodes) {
+    // How much memory a GPU has is what its node tells, and that may have become less.
+    std::erase_if(share.gres, [](const auto& one) { return one.name == text::kGpuMemory; });
+    if (keeps_no_cores) share.cores = {};
+  }
+  if (keeps_no_cores) held.whole_nodes = false;
+  return m.fits(held, false);
 }
 
 void apply_node_changes(cluster::Node& node, const NodeState& state) {
@@ -96,6 +114,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     if (!index) continue;
     read_record(record, m.nodes[*index]);
     apply_node_changes(m.cluster.nodes[*index], m.nodes[*index]);
+    m.forget_missing_gpus(*index);
     // Jobs may hold of it what only the node knows, such as the memory of its GPUs.
     take_found_gpus(m.cluster.nodes[*index], m.nodes[*index].found_gpus);
   }
@@ -148,16 +167,8 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.next_id = std::max(m.next_id, id + 1);
     const bool holds = kept.flags.completing || (!ended(kept.base) && kept.base != Base::pending);
     if (holds) {
-      cluster::Allocation held = kept.allocation;
-      for (cluster::NodeShare& share : held.nodes) {  // what nodes tell may have become less
-        std::erase_if(share.gres, [](const auto& one) { return one.name == text::kGpuMemory; });
-      }
-      if (record.keeps_no_cores()) {
-        for (cluster::NodeShare& share : held.nodes) share.cores = {};
-        held.whole_nodes = false;
-      }
-      if (held.nodes.size() == kept.nodes.size() && m.fits(held, false)) {
-        hold_again(m, kept, record);
+      if (holds_still(m, kept, record.keeps_no_cores())) {
+        hold_again(m, kept, record, now);
         if (kept.flags.completing && kept.running->not_gone.empty()) m.all_gone(kept, now);
       } else {
         kept.base = Base::node_fail;
@@ -165,7 +176,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
         kept.reason = "NodeDown";
         kept.end_time = now;
         m.touch(kept);
-        m.effect(Log{fmt::format("job {} held nodes that slurm.conf does not have any more", id)});
+        m.effect(Log{fmt::format("job {} held what slurm.conf does not have any more", id)});
       }
     }
     if (kept.pending()) dependencies.emplace_back(id, kept.dependency);
@@ -221,6 +232,7 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   for (const std::string& name : dirty) {
     if (const auto index = m.cluster.find_node(name)) m.dirty_nodes.insert(*index);
   }
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) m.forget_missing_gpus(i);
   std::vector<JobId> lost;
   for (auto& [id, job] : m.jobs) {
     if (!job.running) continue;
@@ -237,6 +249,9 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     for (auto& [name, share] : job.running->leaving) {
       share.node = *m.cluster.find_node(name);
       share.bound = cluster::bound_of(m.cluster, job.partition);
+      if (within(m.cluster, share)) continue;
+      share.cores = {};  // what is not there any more is not waited for
+      share.gres.clear();
     }
     if (!whole || !within(m.cluster, job.allocation)) {
       job.running->released = true;

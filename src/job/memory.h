@@ -136,6 +136,8 @@ struct State::Memory {
                      const google::protobuf::RepeatedPtrField<wire::GpuOut>& told);
   /// All that are out of service, by hand or as its agent told, and why.
   [[nodiscard]] static std::map<std::uint32_t, std::string> gpus_out_of(const NodeState& node);
+  /// What was taken out by hand and does not exist any more cannot be given back by hand.
+  void forget_missing_gpus(cluster::NodeIndex index);
   /// State= and Reason= of a node that was not known before.
   void take_configured_state(cluster::NodeIndex index, Time now);
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
@@ -226,9 +228,11 @@ struct State::Memory {
   void close_step(Job& job, Step& step, Time now);
   void store_step(const Job& job, const Step& step, std::string_view state, Time end);
   void drop_steps(Job& job);
+  /// Asks all nodes where the step still runs to end it, in all components.
+  void end_open_step(Job& job, std::uint32_t step, const std::string& cause);
   /// What one node says of the end of a step.
   static void add_end(Step& step, const wire::StepEnded& message);
-  static std::string_view end_state(const Step& step);
+  static std::string_view end_state(const Job& job, const Step& step);
 
   // late_step.cpp
   void keep_late_steps(Job& job);
@@ -286,6 +290,9 @@ struct State::Memory {
 
 /// GpuIdleTimeout of a partition, for jobs that do not say.
 std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition);
+/// Of a job that starts in its partition: the default where nothing was said, and never more than
+/// its bound, whichever partition it was that took it, unless an administrator said so.
+void decide_gpu_idle(const Policy& policy, Job& job);
 /// Which of the partitions ("a,b") does not let a job have that much, in words; "" = none.
 std::string gpu_idle_beyond(const Policy& policy, std::string_view partitions,
                             std::optional<std::uint32_t> seconds);

@@ -45,6 +45,7 @@ void put_gpu_idle(wire::JobRecord& out, const Job& job) {
   if (!job.gpu_idle_decided) return;
   wire::GpuIdleLimit& limit = *out.mutable_gpu_idle();
   if (job.gpu_idle_seconds) limit.set_seconds(*job.gpu_idle_seconds);
+  limit.set_by_admin(job.gpu_idle_by_admin);
   if (!job.running) return;
   limit.set_counts_from(job.running->gpu_idle.counts_from);
   limit.set_warnings(job.running->gpu_idle.warnings);
@@ -188,6 +189,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   if (record.has_time_limit_minutes()) job.time_limit_minutes = record.time_limit_minutes();
   job.time_limit_decided = record.time_limit_set();
   job.gpu_idle_decided = record.has_gpu_idle();
+  job.gpu_idle_by_admin = record.gpu_idle().by_admin();
   if (record.gpu_idle().has_seconds()) job.gpu_idle_seconds = record.gpu_idle().seconds();
   job.next_step = record.next_step();
   if (record.cancelled()) job.ended_by = record.ended_by();

@@ -46,10 +46,7 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   }
   if (plan.shortened_to_minutes) job.time_limit_minutes = plan.shortened_to_minutes;
   job.running->facts.time_limit_minutes = job.time_limit_minutes;
-  if (!job.gpu_idle_decided) {
-    job.gpu_idle_seconds = default_gpu_idle(m.policy, plan.partition);
-    job.gpu_idle_decided = true;
-  }
+  decide_gpu_idle(m.policy, job);
   job.nodes.clear();
   for (const cluster::NodeShare& share : plan.allocation.nodes) {
     job.nodes.push_back(m.cluster.nodes[share.node].name);

@@ -107,6 +107,15 @@ struct JobChange {
   std::optional<std::string> dependency;  // "" = none
   std::optional<Time> end_time;           // of a running job: sets its time limit
   std::optional<std::optional<std::uint32_t>> gpu_idle_seconds;  // inner unset = for ever
+
+  /// Comments and nothing else: jobs that have ended take these.
+  [[nodiscard]] bool is_comment() const {
+    JobChange rest = *this;
+    rest.comment.reset();
+    rest.admin_comment.reset();
+    return (comment || admin_comment) && rest == JobChange{};
+  }
+  bool operator==(const JobChange&) const = default;
 };
 
 /// Refusals of actions on jobs, with Slurm's text: job_error(JobFault::no_such_job).

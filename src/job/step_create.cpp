@@ -333,10 +333,16 @@ Result<void> State::end_step(JobId id, std::uint32_t step, const Caller& caller,
   if (!job.running || !job.running->open_steps.contains(step)) {
     return pass(job_error(JobFault::already_done));
   }
+  m.end_open_step(job, step, cause);
+  (void)now;
+  return {};
+}
+
+void State::Memory::end_open_step(Job& job, std::uint32_t step, const std::string& cause) {
   std::vector<JobId> where = job.running->open_steps.at(step).het_jobs;
-  if (where.empty()) where.push_back(id);
+  if (where.empty()) where.push_back(job.id);
   for (const JobId one : where) {
-    Job* part = m.find(one);
+    Job* part = find(one);
     if (part == nullptr || !part->running) continue;
     const auto at = part->running->open_steps.find(step);
     if (at == part->running->open_steps.end()) continue;
@@ -344,13 +350,13 @@ Result<void> State::end_step(JobId id, std::uint32_t step, const Caller& caller,
     const bool again = open.ending;
     open.ending = true;
     if (open.cause.empty()) open.cause = cause;
-    const std::vector<std::string> nodes(open.open_nodes.begin(), open.open_nodes.end());
+    const std::vector<std::string> there(open.open_nodes.begin(), open.open_nodes.end());
     // scancel of a step kills it at once.
-    m.effect(EndStep{one, part->attempt, step, nodes, cause, again || cause == "SIGNAL"});
-    m.arm(*part);
+    if (!there.empty()) {
+      effect(EndStep{one, part->attempt, step, there, cause, again || cause == "SIGNAL"});
+    }
+    arm(*part);
   }
-  (void)now;
-  return {};
 }
 
 }  // namespace berth::job

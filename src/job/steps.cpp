@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "job/launch.h"
 #include "job/memory.h"
@@ -157,11 +158,15 @@ void State::step_ended(const wire::StepEnded& message, Time now) {
   Step& step = at->second;
   if (step.open_nodes.erase(message.node()) == 0) return;
   Memory::add_end(step, message);
+  // Its part there was ended for the GPU memory it took: the rest would wait for it in vain.
+  if (message.cause() == wire::kGpuMemoryCause && !step.ending) {
+    m.end_open_step(*job, step.id, std::string(wire::kGpuMemoryCause));
+  }
   if (!step.open_nodes.empty()) return;
   m.close_step(*job, step, now);
 }
 
-std::string_view State::Memory::end_state(const Step& step) {
+std::string_view State::Memory::end_state(const Job& job, const Step& step) {
   if (step.cause == "TIME LIMIT") return "TIMEOUT";
   if (step.system_failure && step.exit_status == 0) return "NODE_FAIL";
   if (step.out_of_memory) return "OUT_OF_MEMORY";
@@ -169,6 +174,10 @@ std::string_view State::Memory::end_state(const Step& step) {
   // a moment later. Only those that a signal has ended were still there.
   const bool by_itself = step.cause.empty() && (step.exit_status & 0x7f) == 0;
   if (step.ending && !by_itself) return "CANCELLED";
+  // The end of its job took it along: scancel, a time limit, the end of the script.
+  const int signal = step.exit_status & 0x7f;
+  const bool job_over = job.flags.completing || !job.running;
+  if (job_over && (signal == SIGTERM || signal == SIGKILL)) return "CANCELLED";
   return step.exit_status == 0 ? "COMPLETED" : "FAILED";
 }
 
@@ -214,7 +223,7 @@ void State::Memory::close_step(Job& job, Step& step, Time now) {
   const Step done = std::move(step);
   job.running->open_steps.erase(done.id);
   job.running->steps.finish(done.id);
-  store_step(job, done, end_state(done), now);
+  store_step(job, done, end_state(job, done), now);
   ++version;
   if (done.id == wire::kBatchStep) {
     end_batch(*this, job, done, now);

@@ -193,6 +193,64 @@ TEST(Steps, WhatTasksUsedIsAddedUpAndStored) {
   EXPECT_FALSE(use.figures().has_cpu());
 }
 
+TEST(Steps, OneThatTookTooMuchOfAGpuEndsOnAllItsNodes) {
+  Controller c;
+  const JobId id = c.started("-N2 -n2 --ntasks-per-node=1 --mem=1G");
+  c.state.create_step(step(id, "-N2 -n2"), 1, kAlice, c.now);
+  const std::vector<std::string> nodes = c.at(id).running->open_steps.at(0).nodes;
+  ASSERT_EQ(nodes.size(), 2U);
+  const auto ends_on = [&](const std::string& node) {
+    wire::StepEnded message;
+    message.set_node(node);
+    message.set_job_id(id);
+    message.set_attempt(1);
+    message.set_step_id(0);
+    message.set_cause(std::string(wire::kGpuMemoryCause));
+    message.set_out_of_memory(true);
+    message.add_statuses(wire::kOutOfMemoryStatus);
+    c.state.step_ended(message, c.now);
+  };
+  c.state.take_effects();
+  ends_on(nodes[1]);
+  const auto ends = c.effects<EndStep>();
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].nodes, std::vector<std::string>{nodes[0]});
+  EXPECT_EQ(ends[0].step, 0U);
+  EXPECT_EQ(ends[0].cause, wire::kGpuMemoryCause);
+  c.state.take_dirty();
+  ends_on(nodes[0]);
+  EXPECT_TRUE(c.effects<EndStep>().empty()) << "nobody is told twice";
+  EXPECT_EQ(c.state.take_dirty().steps.back().state(), "OUT_OF_MEMORY");
+}
+
+TEST(Steps, TheEndOfAJobCancelsItsScriptAndItsSteps) {
+  const struct {
+    std::int32_t status;
+    const char* cancelled;  // when it ends after scancel
+    const char* alone;      // by itself
+  } rows[] = {{15, "CANCELLED", "FAILED"},
+              {9, "CANCELLED", "FAILED"},
+              {11, "FAILED", "FAILED"},      // its own doing
+              {3 << 8, "FAILED", "FAILED"},  // it has heard SIGTERM and decided for itself
+              {0, "COMPLETED", "COMPLETED"}};
+  for (const auto& row : rows) {
+    for (const std::uint32_t which : {0U, std::uint32_t{wire::kBatchStep}}) {
+      for (const bool cancelled : {true, false}) {
+        Controller c;
+        const JobId id = c.started("-n1 --mem=1G");
+        c.state.create_step(step(id, "-n1"), 1, kAlice, c.now);
+        if (cancelled) {
+          ASSERT_TRUE(c.state.cancel(id, {kAlice, {}, false, false, false}, c.now));
+        }
+        c.state.take_dirty();
+        c.step_ends(id, which, row.status);
+        EXPECT_EQ(c.state.take_dirty().steps.front().state(), cancelled ? row.cancelled : row.alone)
+            << row.status << (which == 0 ? " of a step" : " of the script");
+      }
+    }
+  }
+}
+
 TEST(Steps, TheStepOfSrunsOwnJob) {
   Controller c;
   const JobId id = c.started("-N2 -n4 --mem=1G", "srun");

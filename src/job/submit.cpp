@@ -420,6 +420,7 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.time_limit_decided = rest.time_limit_decided;
   element.time_limit_minutes = rest.time_limit_minutes;
   element.gpu_idle_decided = rest.gpu_idle_decided;
+  element.gpu_idle_by_admin = rest.gpu_idle_by_admin;
   element.gpu_idle_seconds = rest.gpu_idle_seconds;
   element.comment = rest.comment;
   element.admin_comment = rest.admin_comment;

@@ -164,7 +164,7 @@ struct Step {
   std::string cause;    // of ending: "TIME LIMIT", …
   wire::StepUsage usage;
   std::shared_ptr<const PortLease> ports;  // on the node of rank 0
-  std::vector<JobId> het_jobs;  // other components' jobs it runs in (this record is the leader's)
+  std::vector<JobId> het_jobs;  // components' jobs it runs in, this one too; none = only this one
 };
 
 /// A step that waits for other steps of its job. `key` is the controller's own name of the request.
@@ -272,6 +272,7 @@ struct Job {
   bool time_limit_decided = false;
   std::optional<std::uint32_t> time_limit_minutes;  // unset = unlimited
   bool gpu_idle_decided = false;
+  bool gpu_idle_by_admin = false;  // an administrator gave it: partitions do not bound it
   std::optional<std::uint32_t> gpu_idle_seconds;  // so long its GPUs may be idle; unset = for ever
   std::uint32_t next_step = 0;
   std::optional<std::uint32_t> ended_by;  // who cancelled it
@@ -352,7 +353,8 @@ struct NodeState {
   wire::NodeAddress address;
   std::vector<wire::GpuFound> found_gpus;         // what its agent told
   std::map<std::uint32_t, std::string> gpus_out;  // out of service, and why: as its agent told
-  std::set<std::uint32_t> gpus_on_probation;      // of these: only because of an Xid that is over
+  /// Of these: because of an Xid that is over; with what else keeps it out, "" = nothing.
+  std::map<std::uint32_t, std::string> gpus_on_probation;
   std::map<std::uint32_t, GpuDrained> gpus_drained;
   bool gpus_unwatched = false;  // nobody sees whether they are in use
   double load = 0;

@@ -84,9 +84,8 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                     uplink_.send(ended);
                     jobs_.step_ended(at);
                   },
-              .measured =
-                  [this](const NodeStep& at, const Steps::Question& question,
-                         const wire::TasksMeasured* tasks) { measured(at, question, tasks); }}),
+              .measured = [this](const NodeStep& at, const Steps::Question& question,
+                                 const Steps::Answer& known) { measured(at, question, known); }}),
       jobs_(here_, steps_,
             {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
              .gone = [this](const wire::JobGone& m) { uplink_.send(m); },

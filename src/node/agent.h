@@ -74,8 +74,7 @@ class Agent {
   void begin(const wire::BeginJob& message);
   // agent_measure.cpp
   void measure(const wire::MeasureOnNodes& message);
-  void measured(const NodeStep& at, const Steps::Question& question,
-                const wire::TasksMeasured* tasks);
+  void measured(const NodeStep& at, const Steps::Question& question, const Steps::Answer& known);
   void meter_steps(const GpuRound& round);
   [[nodiscard]] net::Address controller() const;
   void see_epoch(std::uint64_t epoch);
@@ -89,7 +88,7 @@ class Agent {
   void over_gpu_memory(const GpuMemory::Key& key, const GpuMemoryUse& use,
                        const std::vector<Jobs::Holder>& holders);
   void name_over_user(const GpuMemory::Key& key, const GpuMemoryUse& use,
-                      const std::vector<Jobs::Holder>& holders);
+                      const std::vector<NodeJob>& untold, const std::vector<Jobs::Holder>& holders);
   void tell_gpu_idle(const wire::AskGpuIdle& message);
   // agent_health.cpp
   void gpus_seen(const GpuRound& round);
@@ -120,7 +119,6 @@ class Agent {
   GpuIdle idle_;
   conf::GpuParameters gpu_parameters_;
   GpuMemory gpu_memory_;
-  std::set<GpuMemory::Key> told_over_;  // they and their neighbours have heard of it
   GpuHealth health_;
   GpuHealth::Out gpus_out_;           // as the controller was told
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second

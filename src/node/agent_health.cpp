@@ -88,6 +88,7 @@ void Agent::put_gpus_out(google::protobuf::RepeatedPtrField<wire::GpuOut>& out) 
     one.set_index(gpu);
     one.set_why(why);
     one.set_probation(health_.on_probation(gpu));
+    if (one.probation()) one.set_beyond_probation(health_.holder_on(gpu));
   }
 }
 

@@ -16,14 +16,17 @@ void Agent::measure(const wire::MeasureOnNodes& message) {
 }
 
 void Agent::measured(const NodeStep& at, const Steps::Question& question,
-                     const wire::TasksMeasured* tasks) {
+                     const Steps::Answer& known) {
   wire::MeasuredOnNode answer;
   answer.set_number(question.number);
   answer.set_node(at.node);
-  if (tasks != nullptr) {
-    *answer.mutable_figures() = tasks->figures();
+  answer.set_unable(known.unable);
+  if (known.tasks != nullptr) {
+    *answer.mutable_figures() = known.tasks->figures();
     step_gpus_.put(at, false, *answer.mutable_figures());
-    if (question.with_pids) *answer.mutable_pids() = tasks->pids();
+    if (question.with_pids) *answer.mutable_pids() = known.tasks->pids();
+  } else if (known.ended != nullptr) {
+    *answer.mutable_figures() = known.ended->usage().figures();
   }
   uplink_.send(answer);
 }

@@ -2,6 +2,8 @@
 // ended.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "node/agent.h"
 #include "node/gpu_holder.h"
 #include "wire/step_ids.h"
@@ -24,59 +26,51 @@ GpuMeter::Owns Agent::see_gpu_memory(const GpuRound& round,
     owns[key] = {use.used_mb, use.given_mb};
     if (use.over()) over_gpu_memory(key, use, holders);
   }
-  std::erase_if(told_over_, [&](const auto& key) { return !owns.contains(key); });
   return owns;
 }
 
 void Agent::over_gpu_memory(const GpuMemory::Key& key, const GpuMemoryUse& use,
                             const std::vector<Jobs::Holder>& holders) {
   const auto& [job, gpu] = key;
-  // What is freed and allocated anew may be counted twice in one look.
-  constexpr int kLooks = 2;
-  const bool ends = gpu_parameters_.ends_over_users && use.asked_for && use.looks_over == kLooks;
-  if (told_over_.insert(key).second) name_over_user(key, use, holders);
-  if (!ends) return;
-  log_.error("step {}.{} is ended: it has {} MiB of GPU {}, {}", use.step.key.job,
-             step::step_name(use.step.key.step), use.used_mb, gpu, given_words(use));
-  steps_.say(use.step, fmt::format("it is ended for the memory that it has of GPU {} of node {}",
-                                   gpu, job.node));
-  steps_.end(use.step, std::string(wire::kGpuMemoryCause), false);
+  if (const auto untold = gpu_memory_.untold(key, holders); !untold.empty()) {
+    name_over_user(key, use, untold, holders);
+  }
+  if (!gpu_parameters_.ends_over_users) return;
+  const auto greedy = gpu_memory_.take_greedy(key);
+  if (!greedy) return;
+  log_.error("step {}.{} is ended: its job has {} MiB of GPU {}, {}", greedy->key.job,
+             step::step_name(greedy->key.step), use.used_mb, gpu, given_words(use));
+  steps_.say(*greedy, fmt::format("it is ended for the memory that it has of GPU {} of node {}",
+                                  gpu, job.node));
+  steps_.end(*greedy, std::string(wire::kGpuMemoryCause), false);
 }
 
-/// To the job itself, and to those beside it on the GPU, who may run out of memory through no fault
-/// of theirs. Of shards, which bound nothing, only where there are others.
 void Agent::name_over_user(const GpuMemory::Key& key, const GpuMemoryUse& use,
+                           const std::vector<NodeJob>& untold,
                            const std::vector<Jobs::Holder>& holders) {
   const auto& [job, gpu] = key;
-  std::string user;
-  std::vector<NodeJob> beside;
-  for (const Jobs::Holder& holder : holders) {
-    if (holder.at == job) {
-      user = holder.user;
-    } else if (holder.gpus.test(gpu)) {
-      beside.push_back(holder.at);
-    }
-  }
-  if (!use.asked_for && beside.empty()) {
-    told_over_.erase(key);
-    return;
-  }
+  const auto holder = std::ranges::find(holders, job, &Jobs::Holder::at);
+  const std::string user = holder == holders.end() ? std::string() : holder->user;
   const std::string step =
       fmt::format("{}.{}", use.step.key.job, step::step_name(use.step.key.step));
   const std::string command = look_at_holder(use.pid).command;
-  log_.error("step {} of {} has {} MiB of GPU {} (pid {}, {}), {}", step, user, use.used_mb, gpu,
-             use.pid, command, given_words(use));
-  const auto tell = [&](const NodeJob& to, const std::string& line) {
-    for (const NodeStep& one : steps_.running(to.node, to.job, to.attempt)) steps_.say(one, line);
-  };
-  tell(job, fmt::format("GPU {} of node {} is shared, and this job has {} MiB of its memory (most "
-                        "of it step {}, pid {}, {}): {}",
-                        gpu, job.node, use.used_mb, step, use.pid, command, given_words(use)));
-  for (const NodeJob& other : beside) {
-    tell(other,
-         fmt::format("GPU {} of node {} is shared, and job {} of {} has {} MiB of its memory, "
-                     "more than its part ({}): what is allocated here may fail for it",
-                     gpu, job.node, job.job, user, use.used_mb, given_words(use)));
+  for (const NodeJob& to : untold) {
+    const std::vector<NodeStep> hear = steps_.running(to.node, to.job, to.attempt);
+    if (hear.empty()) continue;  // it has not begun, or nothing of it runs: it is told later
+    gpu_memory_.told(key, to);
+    std::string line = fmt::format(
+        "GPU {} of node {} is shared, and job {} of {} has {} MiB of its memory, more "
+        "than its part ({}): what is allocated here may fail for it",
+        gpu, job.node, job.job, user, use.used_mb, given_words(use));
+    if (to == job) {
+      line = fmt::format(
+          "GPU {} of node {} is shared, and this job has {} MiB of its memory (most "
+          "of it step {}, pid {}, {}): {}",
+          gpu, job.node, use.used_mb, step, use.pid, command, given_words(use));
+      log_.error("step {} of {} has {} MiB of GPU {} (pid {}, {}), {}", step, user, use.used_mb,
+                 gpu, use.pid, command, given_words(use));
+    }
+    for (const NodeStep& one : hear) steps_.say(one, line);
   }
 }
 

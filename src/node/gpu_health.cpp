@@ -123,14 +123,20 @@ bool GpuHealth::on_probation(std::uint32_t gpu) const {
   return gpu < gpus_.size() && gpus_[gpu].sign.empty() && !gpus_[gpu].xid.empty();
 }
 
+std::string GpuHealth::holder_on(std::uint32_t gpu) const {
+  return gpu < gpus_.size() ? gpus_[gpu].holder.second : std::string();
+}
+
 GpuHealth::Out GpuHealth::out() const {
   Out out;
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     const Gpu& gpu = gpus_[i];
-    const std::string& why = !gpu.sign.empty()  ? gpu.sign
-                             : !gpu.xid.empty() ? gpu.xid
-                                                : gpu.holder.second;
-    if (!why.empty()) out.emplace(static_cast<std::uint32_t>(i), why);
+    std::string why = gpu.sign.empty() ? gpu.xid : gpu.sign;
+    // A probation can be ended by hand; who is on the GPU then keeps it out.
+    if (gpu.sign.empty() && !gpu.holder.second.empty()) {
+      why += (why.empty() ? "" : "; ") + gpu.holder.second;
+    }
+    if (!why.empty()) out.emplace(static_cast<std::uint32_t>(i), std::move(why));
   }
   return out;
 }

@@ -53,8 +53,10 @@ class GpuHealth {
   void end_probation(std::uint32_t gpu);
 
   [[nodiscard]] Out out() const;
-  /// It is out for an Xid alone, and tells nothing bad.
+  /// It is out for an Xid and tells nothing bad; it may have a holder, too.
   [[nodiscard]] bool on_probation(std::uint32_t gpu) const;
+  /// Who is on it that no job knows, in words; "" = nobody.
+  [[nodiscard]] std::string holder_on(std::uint32_t gpu) const;
 
  private:
   struct Gpu {

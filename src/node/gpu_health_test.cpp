@@ -209,5 +209,22 @@ TEST(GpuHealth, SomebodyMayEndTheProbation) {
   EXPECT_THAT(site.look(), IsEmpty());
 }
 
+TEST(GpuHealth, WhoIsOnAGpuOnProbationIsToldBesideIt) {
+  Site site;
+  site.look();
+  site.health.xid({0, 79}, site.now, "12:00:00");
+  site.processes[7] = {true, false, "python", "ann"};
+  site.put(0, 7, 400);
+  const std::string why = site.look(5).at(0);
+  EXPECT_THAT(why, HasSubstr("Xid 79"));
+  EXPECT_THAT(why, HasSubstr("; pid 7 (python of ann) has 400 MiB on it"));
+  EXPECT_TRUE(site.health.on_probation(0));
+  EXPECT_EQ(site.health.holder_on(0), "pid 7 (python of ann) has 400 MiB on it");
+  EXPECT_EQ(site.health.holder_on(1), "");
+  EXPECT_EQ(site.health.holder_on(99), "");
+  site.health.end_probation(0);
+  EXPECT_EQ(site.look().at(0), "pid 7 (python of ann) has 400 MiB on it");
+}
+
 }  // namespace
 }  // namespace berth::node

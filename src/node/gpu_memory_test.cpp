@@ -87,6 +87,80 @@ TEST_F(Memory, ShardsStandForTheirPartOfTheMemory) {
   EXPECT_FALSE(use.over());
 }
 
+TEST_F(Memory, ShardsOfAGpuThatDoesNotTellItsMemoryBoundNothing) {
+  GpuMemory memory({{1U, {}, "h100", 0}, {0U, {}, "h100", 0}},
+                   [this](std::uint32_t pid) { return owner(pid); });
+  const std::vector<Jobs::Holder> jobs = {holder(kOne, part("shard", 3, 8)),
+                                          holder(kTwo, part("shard", 3, 8))};
+  GpuRound round;
+  round.processes = {{0, 12, 30000, {}}};
+  for (int i = 0; i < 3; ++i) memory.round(round, jobs);
+  const GpuMemoryUse& use = memory.uses().at({kOne, 1});
+  EXPECT_EQ(use.used_mb, 30000U) << "it is measured";
+  EXPECT_FALSE(use.over());
+  EXPECT_TRUE(memory.untold({kOne, 1}, jobs).empty());
+}
+
+TEST_F(Memory, EachGreedyStepIsEndedOnce) {
+  const GpuMemory::Key key{kOne, 1};
+  const std::vector<Jobs::Holder> jobs = {holder(kOne, part("gpumem", 10240, 80000))};
+  const std::vector<survey::Process> both = {{0, 11, 11000, {}}, {0, 12, 20000, {}}};
+  look(both, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), std::nullopt) << "one look may be wrong";
+  look(both, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), kOneStep);
+  EXPECT_EQ(memory_.take_greedy(key), std::nullopt);
+  look(both, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), std::nullopt) << "it takes a moment to end";
+  look({{0, 11, 11000, {}}}, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), kOneBatch) << "what is left is too much as well";
+  look({{0, 11, 11000, {}}}, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), std::nullopt);
+}
+
+TEST_F(Memory, WhatAnEndingStepHasIsNotHeldAgainstTheOthers) {
+  const GpuMemory::Key key{kOne, 1};
+  const std::vector<Jobs::Holder> jobs = {holder(kOne, part("gpumem", 10240, 80000))};
+  const std::vector<survey::Process> both = {{0, 11, 9000, {}}, {0, 12, 20000, {}}};
+  for (int i = 0; i < 2; ++i) look(both, jobs);
+  EXPECT_EQ(memory_.take_greedy(key), kOneStep);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(look({{0, 11, 9000, {}}, {0, 12, 8000, {}}}, jobs).over());
+    EXPECT_EQ(memory_.take_greedy(key), std::nullopt) << i;
+  }
+}
+
+TEST_F(Memory, WhoComesLaterIsToldToo) {
+  const GpuMemory::Key key{kOne, 1};
+  std::vector<Jobs::Holder> jobs = {holder(kOne, part("gpumem", 10240, 80000))};
+  const std::vector<survey::Process> processes = {{0, 12, 20000, {}}};
+  look(processes, jobs);
+  EXPECT_TRUE(memory_.untold(key, jobs).empty());
+  look(processes, jobs);
+  EXPECT_EQ(memory_.untold(key, jobs), std::vector{kOne});
+  memory_.told(key, kOne);
+  EXPECT_TRUE(memory_.untold(key, jobs).empty());
+  jobs.push_back(holder(kTwo, part("gpumem", 1024, 80000)));
+  look(processes, jobs);
+  EXPECT_EQ(memory_.untold(key, jobs), std::vector{kTwo});
+  look(processes, jobs);
+  EXPECT_EQ(memory_.untold(key, jobs), std::vector{kTwo}) << "nothing of it has run yet";
+  memory_.told(key, kTwo);
+  EXPECT_TRUE(memory_.untold(key, jobs).empty());
+}
+
+TEST_F(Memory, OfShardsNobodyHearsWhoIsAlone) {
+  const GpuMemory::Key key{kOne, 1};
+  std::vector<Jobs::Holder> jobs = {holder(kOne, part("shard", 1, 8))};
+  const std::vector<survey::Process> processes = {{0, 12, 20000, {}}};
+  for (int i = 0; i < 3; ++i) look(processes, jobs);
+  EXPECT_TRUE(memory_.untold(key, jobs).empty());
+  EXPECT_EQ(memory_.take_greedy(key), std::nullopt);
+  jobs.push_back(holder(kTwo, part("shard", 1, 8)));
+  look(processes, jobs);
+  EXPECT_EQ(memory_.untold(key, jobs), (std::vector{kOne, kTwo}));
+}
+
 TEST_F(Memory, WhoHasAGpuAloneIsNotLookedAt) {
   GpuRound round;
   round.processes = {{0, 12, 70000, {}}};

@@ -53,8 +53,21 @@ TEST_F(MeasureTest, AStepThatEndsAnswersToo) {
   ask_use(5, 0, false);
   ASSERT_TRUE(until([&] { return measured_.size() == 2; }));
   EXPECT_EQ(measured_[1].number(), 5U);
-  EXPECT_FALSE(measured_[1].has_figures());
   EXPECT_TRUE(ended_[0].usage().figures().has_cpu());
+  EXPECT_EQ(measured_[1].figures().SerializeAsString(),
+            ended_[0].usage().figures().SerializeAsString())
+      << "until the controller has noted the end";
+  EXPECT_FALSE(measured_[1].unable());
+}
+
+TEST_F(MeasureTest, ThereIsAnEndOfWhatASupervisorIsAsked) {
+  start_step();
+  ASSERT_TRUE(until([&] { return !started_.empty(); }));
+  for (std::uint64_t number = 1; number <= 100; ++number) ask_use(number, 0, false);
+  ASSERT_TRUE(until([&] { return measured_.size() == 100; }));
+  for (const wire::MeasuredOnNode& answer : measured_) {
+    EXPECT_NE(answer.has_figures(), answer.unable()) << answer.number();
+  }
 }
 
 }  // namespace

@@ -283,9 +283,12 @@ void Steps::measure(const NodeStep& at, const Question& question) {
   // One supervisor that does not answer must not gather questions without end.
   constexpr std::size_t kMostQuestions = 64;
   Step* step = find(at);
-  const bool runs = step != nullptr && !step->result && step->ordered && step->link;
-  if (!runs || step->questions.size() >= kMostQuestions) {
-    return events_.measured(at, question, nullptr);
+  if (step == nullptr || (!step->ordered && !step->result)) {
+    return events_.measured(at, question, {});
+  }
+  if (step->result) return events_.measured(at, question, {.ended = &*step->result});
+  if (!step->link || step->questions.size() >= kMostQuestions) {
+    return events_.measured(at, question, {.unable = true});
   }
   const bool first = step->questions.empty();
   step->questions.push_back(question);
@@ -294,8 +297,11 @@ void Steps::measure(const NodeStep& at, const Question& question) {
 
 void Steps::answer_questions(Step& step, const wire::TasksMeasured* measured) {
   const NodeStep at = step.at;
+  Answer answer{.tasks = measured};
+  if (measured == nullptr && step.result) answer.ended = &*step.result;
+  answer.unable = measured == nullptr && !step.result;
   for (const Question& question : std::exchange(step.questions, {})) {
-    events_.measured(at, question, measured);
+    events_.measured(at, question, answer);
   }
 }
 

@@ -66,14 +66,19 @@ class Steps {
     std::uint64_t number = 0;
     bool with_pids = false;
   };
+  /// The answer to measure(). Neither: the step has not begun, or is not known any more.
+  struct Answer {
+    const wire::TasksMeasured* tasks = nullptr;  // of one that runs
+    const wire::StepEnded* ended = nullptr;      // of one that is over
+    bool unable = false;                         // it runs, and its supervisor cannot be asked now
+  };
   struct Events {
     std::function<void(const NodeStep&, const std::string& spec)> started;
     /// It has ended; what the agent knows of it can be added before anybody is told.
     std::function<void(const NodeStep&, wire::StepEnded&)> ending{};
     /// Once the processes are gone, or (stuck_pids) will not go.
     std::function<void(const NodeStep&, const wire::StepEnded&)> ended;
-    /// The answer to measure(); none when the step does not run.
-    std::function<void(const NodeStep&, const Question&, const wire::TasksMeasured*)> measured{};
+    std::function<void(const NodeStep&, const Question&, const Answer&)> measured{};
   };
 
   using Started = std::move_only_function<void(Result<void>)>;

@@ -1,5 +1,6 @@
 // Which step a process is part of.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "node/steps.h"
 #include "text/words.h"
@@ -37,13 +38,18 @@ std::optional<NodeStep> Steps::owner(std::uint32_t pid) const {
       if (is_within(path, step.cgroup)) return at;
       continue;
     }
-    // Without a cgroup all is one user's, and the mark in the environment is believed.
+    // Without a cgroup the mark in the environment is believed, of processes of the step's user:
+    // a variable can be set by anybody.
     if (!variables) {
       const auto read = step::read_file(folder + "/environ");
       variables = '\0' + (read ? *read : std::string());
     }
     const std::string mark = fmt::format("{}BERTH_STEP={}{}", '\0', step.mark, '\0');
-    if (variables->find(mark) != std::string::npos) return at;
+    if (variables->find(mark) == std::string::npos) continue;
+    const auto spec = wire::decode<wire::StepSpec>(step.spec);
+    struct stat process{};
+    const bool own = ::stat(folder.c_str(), &process) == 0 && spec && spec->uid() == process.st_uid;
+    return own ? std::optional(at) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -65,7 +65,7 @@ TEST_F(Alternatives, AllGpusOfAJobAreOfOneModel) {
 }
 
 TEST_F(Alternatives, GpusWithEnoughMemoryAreTaken) {
-  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=30G"), HasSubstr("is not known here"));
+  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=30G"), HasSubstr("is not known in partition debug"));
   EXPECT_THAT(gets("-n1 --gpu-mem-min=30G"), HasSubstr("but none are asked for"));
   for (cluster::Node& node : cluster_.nodes) {
     for (cluster::Gres& gres : node.gres) {
@@ -79,7 +79,8 @@ TEST_F(Alternatives, GpusWithEnoughMemoryAreTaken) {
   EXPECT_EQ(gets("-n1 --gpus=1 --gpu-mem-min=30G"), "a100:1");
   EXPECT_EQ(gets("-n1 --gpus=tesla_v100|a100:1 --gpu-mem-min=30G"), "a100:1");
   EXPECT_EQ(gets("-n1 --gpus=tesla_v100|a100:1 --gpu-mem-min=16G"), "tesla_v100:1");
-  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=80G"), HasSubstr("no GPU has 80G of memory (have "));
+  EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=80G"),
+              HasSubstr("no GPU of partition debug has 80G of memory (have "));
   EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem-min=80G"), HasSubstr("with 40G"));
 }
 

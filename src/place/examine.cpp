@@ -201,8 +201,11 @@ class NodeExam {
         offer_.free_units[i] += units;
         if (per_socket_[s] > 0) reach += units;
       }
-      const bool one = !ask_.multiple_sharing || node_.gres[*kind.position].one_sharing;
-      if (want.shares_gpu() && !pool_shares_ && one) share_cap_ = largest_share_;
+      const Gres& gres = node_.gres[*kind.position];
+      const bool one = !ask_.multiple_sharing || gres.never_split();
+      // Slurm takes shares that no GPU has, if its node has them. Memory is berth's own.
+      const bool pooled = pool_shares_ && !gres.is_told();
+      if (want.shares_gpu() && !pooled && one) share_cap_ = largest_share_;
       if (want.is_gpu()) {
         const std::uint64_t cap = want.per_node > 0 ? want.per_node : want.per_job;
         offer_.reach += ask_.exclusive || cap == 0 ? reach : std::min(reach, cap);
@@ -390,8 +393,10 @@ class NodeExam {
     if (are_there && ask_.cpus_per_gpu) {
       return out(Cause::cpus, cpus_left(), asked * *ask_.cpus_per_gpu);
     }
-
-    return out(Cause::devices, offer_.free_units[i], std::max(asked, ask_.devices[i].per_node), i);
+    const auto& position = view_.kinds[i].position;
+    const bool of_one = position && node_.gres[*position].is_told();
+    return out(Cause::devices, of_one ? largest_share_ : offer_.free_units[i],
+               std::max(asked, ask_.devices[i].per_node), i);
   }
 
   /// --mem-per-cpu: as many whole cores as the free memory pays for.

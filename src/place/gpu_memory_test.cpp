@@ -101,11 +101,41 @@ TEST_F(GpuMemory, OneWayOfSharingAtATime) {
 }
 
 TEST_F(GpuMemory, WhatCannotBeMeantIsRefused) {
-  EXPECT_THAT(gets("-n1 --gpu-mem=80G"), HasSubstr("no GPU has 80G of memory (have "));
+  EXPECT_THAT(gets("-n1 --gpu-mem=80G"),
+              HasSubstr("no GPU of partition debug has 80G of memory (have "));
   EXPECT_THAT(gets("-n1 --gpus=1 --gpu-mem=10G"), HasSubstr("use --gpu-mem-min"));
   EXPECT_THAT(gets("-n1 --gres=shard:1 --gpu-mem=10G"), HasSubstr("shard"));
   cluster_.settings.gres_types.pop_back();
   EXPECT_THAT(gets("-n1 --gpu-mem=10G"), HasSubstr("gpumem in slurm.conf"));
+}
+
+TEST_F(GpuMemory, WhatNoGpuOfThePartitionHasIsRefused) {
+  // gpu5 alone: two GPUs of 16 GiB, which are 32 together.
+  corpus::add_partition(cluster_, "old", {"gpu5"});
+  cluster::Node& node = cluster_.nodes[*cluster_.find_node("gpu5")];
+  for (cluster::Gres& gres : node.gres) gres.devices.resize(2);
+  usage_.emplace(cluster_);
+  EXPECT_EQ(gets("-n1 -p old --gpu-mem=30G"),
+            "no GPU of partition old has 30G of memory (have 2 with 16G)");
+  EXPECT_EQ(gets("-n1 -p old --gpu-mem=16G"), "gpu5: gpumem 0=16384");
+  // The partition has it, the node that is asked for has not.
+  const std::string named = gets("-n1 -w gpu5 --gpu-mem=30G");
+  EXPECT_THAT(named, HasSubstr("closest: a GPU of gpu5 has 16G of memory for it, asked 30G"));
+  EXPECT_THAT(gets("-N5 -n5 -p gpu_partition --gpu-mem=30G"),
+              HasSubstr("4 of the 5 nodes asked for can be used"));
+}
+
+TEST_F(GpuMemory, ItIsOfOneGpuWhereSharesMayBeOfSeveral) {
+  cluster_.settings.multiple_sharing_gres = true;
+  EXPECT_EQ(gets("-n1 -w gpu1 --gpu-mem=30G"), "gpu1: gpumem 0=30720");
+  EXPECT_EQ(gets("-n1 -w gpu1 --gpu-mem=30G"), "gpu1: gpumem 2=30720") << "near its core";
+  EXPECT_EQ(gets("-n1 -w gpu1 --gpu-mem=30G"), "gpu1: gpumem 1=30720");
+  EXPECT_EQ(gets("-n1 -w gpu1 --gpu-mem=30G"), "gpu1: gpumem 3=30720");
+  EXPECT_EQ(gets("-n1 -w gpu1 --gpu-mem=20G"), "waits") << "each has 10 GiB left";
+  EXPECT_THAT(gets("-n1 -w gpu1 --gpu-mem=41G"), HasSubstr("no GPU of partition debug has 41G"));
+  const JobPlan waits = plan("-n1 -w gpu1 --gpu-mem=20G");
+  EXPECT_EQ(waits.reasons.nearest_miss,
+            "closest: a GPU of gpu1 has 10G of memory for it, asked 20G");
 }
 
 TEST_F(GpuMemory, JobsKeepWhatTheyHaveWhileANodeHasNotToldItsMemory) {

@@ -317,10 +317,6 @@ JobPlan Prepared::plan_in(const Part& part, const Usage& usage, Detail detail) c
   plan.pending_reason = "Resources";
   const bool shares = std::ranges::any_of(ask.devices, &DeviceAsk::shares_gpu);
   if (shares && !try_features(t, UsageView(usage, true), features_.filter, false)) {
-    if (const std::string hint = gpu_memory_hint(cluster, ask); !hint.empty()) {
-      plan.error = allocation_error(request.command, Code::node_config_unavailable, hint);
-      return plan;
-    }
     plan.verdict = Verdict::pending;  // accepted by the count of the node, met by no single GPU
     explain_shares(plan, cluster, partition, ask);
     return plan;

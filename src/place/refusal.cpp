@@ -95,6 +95,10 @@ std::string miss_words(const Ask& ask, const Node& node, const Offer& offer) {
   switch (offer.cause) {
     case Cause::devices: {
       const DeviceAsk& want = ask.devices[offer.device];
+      if (want.name == text::kGpuMemory) {
+        return fmt::format("closest: a GPU of {} has {} of memory for it, asked {}", node.name,
+                           text::format_mb(offer.have), text::format_mb(offer.asked));
+      }
       return fmt::format("closest: {} has {} {}, asked {}", node.name, offer.have,
                          device_word(want), asked_count(offer.asked));
     }
@@ -376,7 +380,7 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
   plan.reasons =
       gather_reasons(cluster, UsageView(usage, true), partition, request, ask, features, false);
   std::string hint = unknown_type_hint(cluster, ask);
-  if (hint.empty()) hint = gpu_memory_hint(cluster, ask);
+  if (hint.empty()) hint = gpu_memory_hint(cluster, partition, ask);
   if (hint.empty()) {
     for (const std::string& name : request.nodelist) {
       const auto index = cluster.find_node(name);
@@ -391,14 +395,14 @@ void refuse(JobPlan& plan, const Cluster& cluster, const Usage& usage, const Par
                                 static_line(cluster, partition, ask));
 }
 
-std::string gpu_memory_hint(const Cluster& cluster, const Ask& ask) {
+std::string gpu_memory_hint(const Cluster& cluster, const Partition& partition, const Ask& ask) {
   for (const DeviceAsk& want : ask.devices) {
     const bool part = want.name == text::kGpuMemory;
     const std::uint64_t least = std::max(want.least_memory_mb, part ? want.per_node : 0);
     if (least == 0) continue;
     std::map<std::uint64_t, std::uint64_t> sizes;  // known memory → GPUs
-    for (const Node& node : cluster.nodes) {
-      const cluster::Gres* gres = node.find_gres(want.name);
+    for (const NodeIndex index : partition.nodes) {
+      const cluster::Gres* gres = cluster.nodes[index].find_gres(want.name);
       if (gres == nullptr) continue;
       for (const cluster::Device& device : gres->devices) ++sizes[device.known_memory_mb()];
     }
@@ -406,9 +410,9 @@ std::string gpu_memory_hint(const Cluster& cluster, const Ask& ask) {
     sizes.erase(0);
     if (sizes.empty()) {
       return fmt::format(
-          "{}: the memory of GPUs is not known here; their nodes have not told it, "
+          "{}: the memory of GPUs is not known in partition {}; their nodes have not told it, "
           "and no type says it (as in a100_80gb)",
-          part ? "--gpu-mem" : "--gpu-mem-min");
+          part ? "--gpu-mem" : "--gpu-mem-min", partition.name);
     }
     if (sizes.rbegin()->first >= least) continue;
     std::vector<std::string> have;
@@ -416,8 +420,8 @@ std::string gpu_memory_hint(const Cluster& cluster, const Ask& ask) {
       have.push_back(fmt::format("{} with {}", count, text::format_mb(mb)));
     }
     if (unknown > 0) have.push_back(fmt::format("{} whose memory is not known", unknown));
-    return fmt::format("no GPU has {} of memory (have {})", text::format_mb(least),
-                       fmt::join(have, ", "));
+    return fmt::format("no GPU of partition {} has {} of memory (have {})", partition.name,
+                       text::format_mb(least), fmt::join(have, ", "));
   }
   return {};
 }

@@ -26,10 +26,11 @@ void explain_wait(JobPlan& plan, const cluster::Cluster& cluster, const cluster:
 /// "ReqNodeNotAvail, UnavailableNodes:gpu1" when nodes of --nodelist are down or drained; else "".
 std::string unavailable_reason(const cluster::Cluster& cluster, const request::Request& request);
 
-/// Says why shares that fit a node but no single GPU never start.
 /// --gpu-mem and --gpu-mem-min where no GPU has so much, or the memory of none is known; "" = one
-/// does.
-std::string gpu_memory_hint(const cluster::Cluster& cluster, const Ask& ask);
+/// of the partition does.
+std::string gpu_memory_hint(const cluster::Cluster& cluster, const cluster::Partition& partition,
+                            const Ask& ask);
+/// Says why shares that fit a node but no single GPU never start.
 void explain_shares(JobPlan& plan, const cluster::Cluster& cluster,
                     const cluster::Partition& partition, const Ask& ask);
 

@@ -412,7 +412,7 @@ class DeviceChoice {
       total_ += need;
       return true;
     }
-    if (!ask_.multiple_sharing || gres.one_sharing) return false;
+    if (!ask_.multiple_sharing || gres.never_split()) return false;
     for (std::size_t d : order) {
       const std::uint64_t units = std::min(need, free_units(node, usage, gres, d));
       share.units[d] += units;

@@ -8,7 +8,6 @@ namespace berth::place {
 namespace {
 
 using request::GresAsk;
-using request::Opt;
 using request::Request;
 
 std::vector<GresAsk> of_name(const std::vector<GresAsk>& asks, const std::string& name) {
@@ -29,21 +28,6 @@ GresRequest all_of(const Request& request) {
           request.gres_per_task};
 }
 
-/// --gpus on the command line drops an inherited SLURM_GPUS_PER_NODE; --gres stays.
-std::vector<GresAsk> without_inherited_per_node(const Request& srun) {
-  const bool drop =
-      srun.given.on_command_line(Opt::gpus) && srun.given.from_environment(Opt::gpus_per_node);
-  if (!drop) return srun.gres_per_node;
-  std::vector<GresAsk> kept;
-  if (const request::Given* gres = srun.given.find(Opt::gres)) {
-    bool none = false;
-    if (const auto items = text::parse_gres(gres->text, none)) {
-      for (const auto& item : *items) kept.push_back({item.name, item.type, item.count});
-    }
-  }
-  return kept;
-}
-
 void add_names(std::vector<std::string>& names, const std::vector<GresAsk>& asks) {
   for (const GresAsk& ask : asks) {
     if (std::ranges::find(names, ask.name) == names.end()) names.push_back(ask.name);
@@ -58,11 +42,11 @@ std::vector<GresAsk> GresRequest::gpus_of_step() const {
 
 GresRequest requested_gres(const JobFacts& job, const Request& srun) {
   GresRequest wanted = all_of(srun);
-  wanted.per_node = without_inherited_per_node(srun);
   const bool named = srun.gres_none || !wanted.per_node.empty() || !wanted.per_step.empty() ||
                      !wanted.per_socket.empty() || !wanted.per_task.empty();
   if (!named) wanted = all_of(job.request);
-  if (srun.gres_none) wanted.per_node.clear();
+  // --gres=none and --gpu-mem: nothing of the job but that.
+  if (srun.gres_none) wanted.per_node = of_name(wanted.per_node, std::string(text::kGpuMemory));
   drop_zeros(wanted);
   return wanted;
 }
