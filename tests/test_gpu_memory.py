@@ -83,6 +83,19 @@ def test_jobs_keep_their_part_over_a_restart_of_the_controller(site, tmp_path):
     c.wait_end(one)
 
 
+def test_a_controller_starts_without_what_its_jobs_had(site, tmp_path):
+    """gpumem is taken out of slurm.conf while a job has some: the job ends, not the controller."""
+    c, _ = site
+    job, pid, _ = start(c, tmp_path, "one", "--gpu-mem=20G")
+    c.conf.write_text(c.conf.read_text().replace("gpu,gpumem,shard", "gpu,shard").replace(
+        "AccountingStorageTRES=gres/gpumem\n", ""))
+    c.restart_controller()
+    assert c.wait_end(job) == "NODE_FAIL"
+    until(lambda: not os.path.exists(f"/proc/{pid}"), what="its process is gone")
+    assert c.out("srun", "-n1", "--gpus=1", "printenv", "SLURM_STEP_GPUS") == "0"
+    assert "is not given out here" in c.run("srun", "-n1", "--gpu-mem=1G", "true", rc=1).stderr
+
+
 def test_a_node_that_registers_again_is_as_good_as_before(tmp_path):
     """What it told of its GPUs' memory is no configuration that it has to meet."""
     with RealCluster(FakeNvml(tmp_path / "gpus.json", "l40s-pcie-4")) as c:
