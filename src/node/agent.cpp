@@ -195,7 +195,10 @@ Result<void> Agent::start() {
   if (by_tcp_) {
     if (auto done = gate_.listen(place_.tcp_listen, mode); !done) return done;
   }
+  tell_health();  // of those that are missing
+  remember_gpus();
   watch_gpus();
+  await_missing_gpus();
   uplink_.dial();
   return {};
 }
@@ -308,6 +311,7 @@ void Agent::registered(const wire::Registered& message) {
   }
   set_up_fences();
   tell_fence_trouble();
+      name_files(inventory_.gres, inventory_.fences);
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
   if (nodes_changed()) uplink_.send(registration());
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
@@ -316,6 +320,7 @@ void Agent::registered(const wire::Registered& message) {
   gate_.keys_changed();
   check_health();
 }
+  seek_missing_gpus(true);
 
 /// Pretended nodes come and go with slurm.conf and scontrol create. True when some came.
 bool Agent::nodes_changed() {

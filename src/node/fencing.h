@@ -30,6 +30,8 @@ namespace berth::node {
 struct FenceConf {
   std::optional<conf::CgroupConf> limits;  // unset: jobs are not fenced
   std::vector<cluster::Node> nodes;        // with the files of their devices
+  /// GPUs that nobody can be given: their files need not be known.
+  Bits missing_gpus{};
 };
 
 class Fencing {
@@ -68,7 +70,7 @@ class Fencing {
     cluster::Node shape;
   };
   [[nodiscard]] Node read_node(const cluster::Node& node, const device::Machine& machine,
-                               bool all_files);
+                               bool all_files, const Bits& missing_gpus);
   [[nodiscard]] static Devices devices_of(const Node& node, const wire::NodeShare& share,
                                           const wire::TaskSpec* task);
   [[nodiscard]] cgroup::Limits limits_of(const Node& node, const wire::NodeShare& share) const;
