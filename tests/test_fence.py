@@ -244,6 +244,42 @@ def test_a_fence_outlives_its_agent(devices):
     assert (devices.work / f"opens.{job}").read_text() == "0.\n"
     devices.wait_idle()
     assert devices.out("srun", "--gres=gpu:2", "sh", devices.opens) == "01."
+def test_an_exporter_beside_the_steps_sees_the_jobs_gpus(devices):
+    """As slurm-job-exporter does: a group of its own in the job's, in which it looks which GPUs there are."""
+    devices.wait_idle()
+    job = devices.submit("--gres=gpu:2", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    devices.wait_state(job, "RUNNING")
+    pid = written(devices.work / f"pid.{job}")
+    # A step in between: it has less than the job, and the job's group keeps what it has.
+    assert devices.out("srun", "--jobid", job, "--overlap", "-n1", "--gres=gpu:1", "sh", devices.opens) == "0."
+    groups = [pathlib.Path(group).parent for group in groups_of(pid)
+              if (group.startswith(V1["devices"]) if devices.plugin == "cgroup/v1" else group.startswith(V2))]
+    assert len(groups) == 1 and groups[0].name == f"job_{job}", groups
+    probe = groups[0] / "gpu_probe"
+    probe.mkdir()
+
+    def seen():
+        return devices.out("sh", "-c", f"echo $$ >{probe}/cgroup.procs; sh {devices.opens}")
+
+    assert seen() == "01."
+    # Neither is what somebody does there the agent's to end.
+    inside = devices.popen("sh", "-c", f"echo $$ >{probe}/cgroup.procs; echo in; exec sleep 300")
+    assert inside.stdout.readline() == "in\n"
+    agent = devices.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: started_again(devices, agent), what="a new agent")
+    until(lambda: devices.out("sinfo", "-h", "-o", "%T") == "mixed", what="the node with its job")
+    assert inside.poll() is None and seen() == "01."
+    # The job ends while somebody is there; the group goes when nobody is.
+    devices.run("scancel", job)
+    devices.wait_state(job, "CANCELLED")
+    devices.wait_idle()
+    assert inside.poll() is None
+    inside.kill()
+    inside.wait()
+    until(lambda: not groups[0].exists(), what="the end of the job's group")
+
+
 
 
 @pytest.mark.parametrize("point", ["node.before_order", "node.after_order"])

@@ -25,7 +25,7 @@ bool has_the_jobs_share(const wire::StepSpec& spec) {
 
 Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::NodeConfig& said,
                  const Cgroups& groups, const device::Machine& machine, bool emulated)
-    : machine_(&machine) {
+    : by_job_(!emulated), machine_(&machine) {
   const conf::CgroupConf limits = conf.limits.value_or(conf::CgroupConf());
   cgroup::Wants wants{.devices = limits.constrain_devices,
                       .memory = limits.constrain_ram || limits.constrain_swap,
@@ -152,6 +152,10 @@ void Fencing::ask_for_devices(const Node& node, const wire::StepSpec& spec,
   const wire::NodeShare& share = has_the_jobs_share(spec) ? spec.job_share() : spec.share();
   const Devices own = devices_of(node, share, nullptr);
   ask.devices = cgroup::device_rules(gpus_, own, node.all);
+  if (by_job_) {
+    const Devices jobs = devices_of(node, spec.job_share(), nullptr);
+    ask.job_devices = cgroup::device_rules(gpus_, jobs, node.all);
+  }
   if (has_the_jobs_share(spec) || spec.shared_devices()) return;
   std::vector<std::vector<cgroup::DeviceRule>> tasks;
   bool differ = false;
