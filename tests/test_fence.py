@@ -7,6 +7,7 @@ gres.conf gives. What opens them and what does not is then the fence's doing alo
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -46,9 +47,9 @@ HOG = "import sys; x = bytearray(int(sys.argv[1]) << 20); print(len(x))"
 
 
 @contextlib.contextmanager
-def fenced(cgroup_conf, prolog=""):
-    """A cluster of this machine with four devices, this cgroup.conf and, if any, this prolog."""
-    c = Cluster()
+def fenced(cgroup_conf, prolog="", more="", gres_conf=None, kind=Cluster):
+    """A cluster of this machine with four devices, this cgroup.conf and, if any, this prolog and more of slurm.conf."""
+    c = kind()
     c.state.mkdir()
     c.dev = pathlib.Path(c.own) / "dev"
     c.dev.mkdir()
@@ -67,7 +68,7 @@ TaskPlugin=task/affinity,task/cgroup
 DefMemPerNode=200
 NodeName={host} CPUs={cpus} RealMemory=2000 Gres=gpu:4
 PartitionName=main Nodes=ALL Default=YES
-""")
+{more}""")
     if prolog:
         script = c.work / "prolog.sh"
         script.write_text(f"#!/bin/sh\ncd {c.work}\n{prolog}\n")
@@ -193,6 +194,29 @@ def test_tasks_are_fenced_one_by_one(devices):
     devices.wait_idle()
     shared = devices.out("srun", "-n2", "--gpus-per-task=1", "--gres-flags=allow-task-sharing", "sh", "-c", script)
     assert sorted(shared.splitlines()) == ["01. 0", "01. 1"]
+
+
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_steps_are_fenced_as_a_whole_where_the_configuration_says_so(plugin):
+    if os.cpu_count() < 2:
+        pytest.skip("needs two cores")
+    with fenced(f"CgroupPlugin={plugin}\nConstrainDevices=yes\n", more="SlurmdParameters=gpu_fence=step\n") as c:
+        script = f"echo $(sh {c.opens}) $CUDA_VISIBLE_DEVICES"
+        other = c.submit("--gres=gpu:1", "-o", "/dev/null", "--wrap", "sleep 300")
+        c.wait_state(other, "RUNNING")
+        asks = ("srun", "-n2", "--overcommit", "--gpus-per-task=1")
+        # What the tasks can open is their step's, and the numbers are positions in it.
+        assert sorted(c.out(*asks, "sh", "-c", script).splitlines()) == ["12. 0", "12. 1"]
+        until(lambda: len(c.out("squeue", "-h").splitlines()) == 1, what="the other job alone")
+        narrow = c.out(*asks, "--gres-flags=no-task-sharing", "sh", "-c", script)
+        assert sorted(narrow.splitlines()) == ["1. 0", "2. 0"]
+        # explain tells the same numbers.
+        text = c.work / "job.sh"
+        text.write_text("#!/bin/sh\n#SBATCH -n2 --gpus-per-task=1\nsrun -O true\n"
+                        "srun -O --gres-flags=no-task-sharing true\n")
+        steps = json.loads(c.out("berth", "explain", "--json", "--conf", c.state, text))["steps"]
+        seen = [[task["cuda_visible_devices"] for task in step["tasks"]] for step in steps]
+        assert seen == [["0", "1"], ["0", "0"]]
 
 
 def test_a_script_has_the_jobs_gpus_and_its_steps_theirs(devices):
