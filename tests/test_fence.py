@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from cluster import Cluster, until
+from cluster import Cluster, bin_dir, until
 
 MINORS = (5, 7, 8, 9)  # zero, full, random, urandom
 V2 = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
@@ -74,7 +74,7 @@ PartitionName=main Nodes=ALL Default=YES
         script.write_text(f"#!/bin/sh\ncd {c.work}\n{prolog}\n")
         script.chmod(0o755)
         c.conf.write_text(f"{c.conf.read_text()}Prolog={script}\n")
-    (c.state / "gres.conf").write_text(f"Name=gpu File={c.dev}/gpu[0-3]\n")
+    (c.state / "gres.conf").write_text(gres_conf or f"Name=gpu File={c.dev}/gpu[0-3]\n")
     (c.state / "cgroup.conf").write_text(cgroup_conf)
     c.opens = c.work / "opens.sh"
     c.opens.write_text(OPENS % {"dev": c.dev})
@@ -244,30 +244,6 @@ def test_groups_have_the_names_that_others_look_for_and_go_with_the_step(devices
         assert not os.path.exists(os.path.dirname(group)), "the job's own"
 
 
-def test_a_killed_supervisor_leaves_no_groups(devices):
-    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
-    devices.wait_state(job, "RUNNING")
-    pid = written(devices.work / f"pid.{job}")
-    groups = groups_of(pid)
-    os.kill(parent_of(pid), signal.SIGKILL)
-    devices.wait_end(job)
-    until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
-
-
-def test_a_fence_outlives_its_agent(devices):
-    devices.wait_idle()
-    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/opens.%j", "--wrap",
-                         f"while [ ! -e {devices.work}/go ]; do sleep 0.05; done; sh {devices.opens}")
-    devices.wait_state(job, "RUNNING")
-    agent = devices.pid("node")
-    os.kill(agent, signal.SIGKILL)
-    until(lambda: started_again(devices, agent), what="a new agent")
-    (devices.work / "go").touch()
-    devices.wait_state(job, "COMPLETED")
-    (devices.work / "go").unlink()
-    assert (devices.work / f"opens.{job}").read_text() == "0.\n"
-    devices.wait_idle()
-    assert devices.out("srun", "--gres=gpu:2", "sh", devices.opens) == "01."
 def test_an_exporter_beside_the_steps_sees_the_jobs_gpus(devices):
     """As slurm-job-exporter does: a group of its own in the job's, in which it looks which GPUs there are."""
     devices.wait_idle()
@@ -304,6 +280,30 @@ def test_an_exporter_beside_the_steps_sees_the_jobs_gpus(devices):
     until(lambda: not groups[0].exists(), what="the end of the job's group")
 
 
+def test_a_killed_supervisor_leaves_no_groups(devices):
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    devices.wait_state(job, "RUNNING")
+    pid = written(devices.work / f"pid.{job}")
+    groups = groups_of(pid)
+    os.kill(parent_of(pid), signal.SIGKILL)
+    devices.wait_end(job)
+    until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
+
+
+def test_a_fence_outlives_its_agent(devices):
+    devices.wait_idle()
+    job = devices.submit("--gres=gpu:1", "-o", f"{devices.work}/opens.%j", "--wrap",
+                         f"while [ ! -e {devices.work}/go ]; do sleep 0.05; done; sh {devices.opens}")
+    devices.wait_state(job, "RUNNING")
+    agent = devices.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: started_again(devices, agent), what="a new agent")
+    (devices.work / "go").touch()
+    devices.wait_state(job, "COMPLETED")
+    (devices.work / "go").unlink()
+    assert (devices.work / f"opens.{job}").read_text() == "0.\n"
+    devices.wait_idle()
+    assert devices.out("srun", "--gres=gpu:2", "sh", devices.opens) == "01."
 
 
 @pytest.mark.parametrize("point", ["node.before_order", "node.after_order"])
@@ -456,6 +456,43 @@ def test_a_fence_that_cannot_be_had_is_said(plugin):
         time.sleep(1)
         assert c.job_state(job) == "PENDING"
         c.run("scancel", job)
+
+
+class Confined(Cluster):
+    """Daemons of root's that may not load programs of bpf(2)."""
+
+    def up(self, *words, timeout=120):
+        return self.call(["setpriv", "--bounding-set=-bpf,-sys_admin", bin_dir() / "berth", "up", "--state", self.state, *words],
+                         timeout=timeout)
+
+
+CANNOT = {
+    # Who may not load programs cannot fence by cgroup v2.
+    "bpf": ("CgroupPlugin=cgroup/v2\nConstrainDevices=yes\n", None, Confined, "no device program can be loaded (bpf)"),
+    # Whose file nobody knows cannot be kept from anybody.
+    "files": ("ConstrainDevices=yes\n", "AutoDetect=off\nName=gpu Count=4\n", Cluster, "no file of GPU 0 is known"),
+}
+
+
+@pytest.mark.parametrize("how", CANNOT)
+def test_a_node_that_cannot_fence_devices_refuses_gpu_jobs(how):
+    cgroup_conf, gres_conf, kind, why = CANNOT[how]
+    if how == "bpf" and V2 is None:
+        pytest.skip("no cgroup v2")
+    with fenced(cgroup_conf, gres_conf=gres_conf, kind=kind) as c:
+        until(lambda: why in c.out("sinfo", "-h", "-R", "-o", "%E"), what=f"the node says: {why}")
+        assert "drain" in c.out("sinfo", "-h", "-o", "%T")
+        job = c.submit("--gres=gpu:1", "--wrap", "true", "-o", "/dev/null")
+        time.sleep(1)
+        assert c.job_state(job) == "PENDING"
+        c.run("scancel", job)
+        # Somebody who puts it back into service does not make it run GPU jobs unfenced.
+        host = socket.gethostname().split(".")[0]
+        c.run("scontrol", "update", f"node={host}", "state=resume")
+        assert c.out("srun", "-n1", "echo", "runs") == "runs"
+        refused = c.run("srun", "-n1", "--gres=gpu:1", "sh", c.opens, rc=None)
+        assert refused.returncode != 0 and refused.stdout == "", refused
+        assert f"node {host} cannot keep jobs to their GPUs" in refused.stderr and why in refused.stderr, refused
 
 
 def test_a_fence_can_be_asked_for_while_all_runs():
