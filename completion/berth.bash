@@ -49,7 +49,7 @@ _berth_value() {
         --chdir | -D) mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
         --gpu-bind) _berth_words "closest map: mask: none per_task: single:" ;;
         --cpu-bind) _berth_list "cores ldoms map_cpu: mask_cpu: none quiet rank sockets threads verbose" ;;
-        --gres-flags) _berth_list "disable-binding enforce-binding allow-task-sharing" ;;
+        --gres-flags) _berth_list "disable-binding enforce-binding allow-task-sharing no-task-sharing" ;;
         --hint) _berth_words "compute_bound memory_bound multithread nomultithread" ;;
         --distribution | -m) _berth_words "arbitrary block block:block block:cyclic cyclic plane=" ;;
         --mpi) _berth_words "none pmi2 pmix list" ;;

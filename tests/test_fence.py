@@ -7,6 +7,7 @@ gres.conf gives. What opens them and what does not is then the fence's doing alo
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -16,7 +17,7 @@ import time
 
 import pytest
 
-from cluster import Cluster, until
+from cluster import Cluster, bin_dir, until
 
 MINORS = (5, 7, 8, 9)  # zero, full, random, urandom
 V2 = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
@@ -46,9 +47,9 @@ HOG = "import sys; x = bytearray(int(sys.argv[1]) << 20); print(len(x))"
 
 
 @contextlib.contextmanager
-def fenced(cgroup_conf, prolog=""):
-    """A cluster of this machine with four devices, this cgroup.conf and, if any, this prolog."""
-    c = Cluster()
+def fenced(cgroup_conf, prolog="", more="", gres_conf=None, kind=Cluster):
+    """A cluster of this machine with four devices, this cgroup.conf and, if any, this prolog and more of slurm.conf."""
+    c = kind()
     c.state.mkdir()
     c.dev = pathlib.Path(c.own) / "dev"
     c.dev.mkdir()
@@ -67,13 +68,13 @@ TaskPlugin=task/affinity,task/cgroup
 DefMemPerNode=200
 NodeName={host} CPUs={cpus} RealMemory=2000 Gres=gpu:4
 PartitionName=main Nodes=ALL Default=YES
-""")
+{more}""")
     if prolog:
         script = c.work / "prolog.sh"
         script.write_text(f"#!/bin/sh\ncd {c.work}\n{prolog}\n")
         script.chmod(0o755)
         c.conf.write_text(f"{c.conf.read_text()}Prolog={script}\n")
-    (c.state / "gres.conf").write_text(f"Name=gpu File={c.dev}/gpu[0-3]\n")
+    (c.state / "gres.conf").write_text(gres_conf or f"Name=gpu File={c.dev}/gpu[0-3]\n")
     (c.state / "cgroup.conf").write_text(cgroup_conf)
     c.opens = c.work / "opens.sh"
     c.opens.write_text(OPENS % {"dev": c.dev})
@@ -195,6 +196,29 @@ def test_tasks_are_fenced_one_by_one(devices):
     assert sorted(shared.splitlines()) == ["01. 0", "01. 1"]
 
 
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_steps_are_fenced_as_a_whole_where_the_configuration_says_so(plugin):
+    if os.cpu_count() < 2:
+        pytest.skip("needs two cores")
+    with fenced(f"CgroupPlugin={plugin}\nConstrainDevices=yes\n", more="SlurmdParameters=gpu_fence=step\n") as c:
+        script = f"echo $(sh {c.opens}) $CUDA_VISIBLE_DEVICES"
+        other = c.submit("--gres=gpu:1", "-o", "/dev/null", "--wrap", "sleep 300")
+        c.wait_state(other, "RUNNING")
+        asks = ("srun", "-n2", "--overcommit", "--gpus-per-task=1")
+        # What the tasks can open is their step's, and the numbers are positions in it.
+        assert sorted(c.out(*asks, "sh", "-c", script).splitlines()) == ["12. 0", "12. 1"]
+        until(lambda: len(c.out("squeue", "-h").splitlines()) == 1, what="the other job alone")
+        narrow = c.out(*asks, "--gres-flags=no-task-sharing", "sh", "-c", script)
+        assert sorted(narrow.splitlines()) == ["1. 0", "2. 0"]
+        # explain tells the same numbers.
+        text = c.work / "job.sh"
+        text.write_text("#!/bin/sh\n#SBATCH -n2 --gpus-per-task=1\nsrun -O true\n"
+                        "srun -O --gres-flags=no-task-sharing true\n")
+        steps = json.loads(c.out("berth", "explain", "--json", "--conf", c.state, text))["steps"]
+        seen = [[task["cuda_visible_devices"] for task in step["tasks"]] for step in steps]
+        assert seen == [["0", "1"], ["0", "0"]]
+
+
 def test_a_script_has_the_jobs_gpus_and_its_steps_theirs(devices):
     devices.wait_idle()
     job = devices.submit("--gres=gpu:3", "-o", f"{devices.work}/out.%j", "--wrap",
@@ -218,6 +242,42 @@ def test_groups_have_the_names_that_others_look_for_and_go_with_the_step(devices
     until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
     for group in groups:
         assert not os.path.exists(os.path.dirname(group)), "the job's own"
+
+
+def test_an_exporter_beside_the_steps_sees_the_jobs_gpus(devices):
+    """As slurm-job-exporter does: a group of its own in the job's, in which it looks which GPUs there are."""
+    devices.wait_idle()
+    job = devices.submit("--gres=gpu:2", "-o", f"{devices.work}/pid.%j", "--wrap", "echo $$; sleep 300")
+    devices.wait_state(job, "RUNNING")
+    pid = written(devices.work / f"pid.{job}")
+    # A step in between: it has less than the job, and the job's group keeps what it has.
+    assert devices.out("srun", "--jobid", job, "--overlap", "-n1", "--gres=gpu:1", "sh", devices.opens) == "0."
+    groups = [pathlib.Path(group).parent for group in groups_of(pid)
+              if (group.startswith(V1["devices"]) if devices.plugin == "cgroup/v1" else group.startswith(V2))]
+    assert len(groups) == 1 and groups[0].name == f"job_{job}", groups
+    probe = groups[0] / "gpu_probe"
+    probe.mkdir()
+
+    def seen():
+        return devices.out("sh", "-c", f"echo $$ >{probe}/cgroup.procs; sh {devices.opens}")
+
+    assert seen() == "01."
+    # Neither is what somebody does there the agent's to end.
+    inside = devices.popen("sh", "-c", f"echo $$ >{probe}/cgroup.procs; echo in; exec sleep 300")
+    assert inside.stdout.readline() == "in\n"
+    agent = devices.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: started_again(devices, agent), what="a new agent")
+    until(lambda: devices.out("sinfo", "-h", "-o", "%T") == "mixed", what="the node with its job")
+    assert inside.poll() is None and seen() == "01."
+    # The job ends while somebody is there; the group goes when nobody is.
+    devices.run("scancel", job)
+    devices.wait_state(job, "CANCELLED")
+    devices.wait_idle()
+    assert inside.poll() is None
+    inside.kill()
+    inside.wait()
+    until(lambda: not groups[0].exists(), what="the end of the job's group")
 
 
 def test_a_killed_supervisor_leaves_no_groups(devices):
@@ -396,6 +456,43 @@ def test_a_fence_that_cannot_be_had_is_said(plugin):
         time.sleep(1)
         assert c.job_state(job) == "PENDING"
         c.run("scancel", job)
+
+
+class Confined(Cluster):
+    """Daemons of root's that may not load programs of bpf(2)."""
+
+    def up(self, *words, timeout=120):
+        return self.call(["setpriv", "--bounding-set=-bpf,-sys_admin", bin_dir() / "berth", "up", "--state", self.state, *words],
+                         timeout=timeout)
+
+
+CANNOT = {
+    # Who may not load programs cannot fence by cgroup v2.
+    "bpf": ("CgroupPlugin=cgroup/v2\nConstrainDevices=yes\n", None, Confined, "no device program can be loaded (bpf)"),
+    # Whose file nobody knows cannot be kept from anybody.
+    "files": ("ConstrainDevices=yes\n", "AutoDetect=off\nName=gpu Count=4\n", Cluster, "no file of GPU 0 is known"),
+}
+
+
+@pytest.mark.parametrize("how", CANNOT)
+def test_a_node_that_cannot_fence_devices_refuses_gpu_jobs(how):
+    cgroup_conf, gres_conf, kind, why = CANNOT[how]
+    if how == "bpf" and V2 is None:
+        pytest.skip("no cgroup v2")
+    with fenced(cgroup_conf, gres_conf=gres_conf, kind=kind) as c:
+        until(lambda: why in c.out("sinfo", "-h", "-R", "-o", "%E"), what=f"the node says: {why}")
+        assert "drain" in c.out("sinfo", "-h", "-o", "%T")
+        job = c.submit("--gres=gpu:1", "--wrap", "true", "-o", "/dev/null")
+        time.sleep(1)
+        assert c.job_state(job) == "PENDING"
+        c.run("scancel", job)
+        # Somebody who puts it back into service does not make it run GPU jobs unfenced.
+        host = socket.gethostname().split(".")[0]
+        c.run("scontrol", "update", f"node={host}", "state=resume")
+        assert c.out("srun", "-n1", "echo", "runs") == "runs"
+        refused = c.run("srun", "-n1", "--gres=gpu:1", "sh", c.opens, rc=None)
+        assert refused.returncode != 0 and refused.stdout == "", refused
+        assert f"node {host} cannot keep jobs to their GPUs" in refused.stderr and why in refused.stderr, refused
 
 
 def test_a_fence_can_be_asked_for_while_all_runs():

@@ -12,6 +12,7 @@ import pytest
 
 from cluster import until
 from fake_nvml import FakeNvml
+from test_fence import started_again
 from test_hardware import RealCluster, own_conf
 
 pytestmark = [pytest.mark.live, pytest.mark.skipif(os.geteuid() != 0, reason="slurm.conf names root")]
@@ -226,6 +227,59 @@ def test_resume_ends_a_probation(tmp_path):
         until_out(c, 2)
         by_hand(c, 2, "resume")
         until_all_in(c)
+        assert given(c, "--gpus=4") == "0,1,2,3"
+
+
+@pytest.mark.parametrize("how", ["silent", "gone", "named", "unknown"])
+def test_a_gpu_that_is_missing_when_the_agent_starts(tmp_path, how):
+    """Only that GPU is out: the library counts it, the agent remembers it, gres.conf names it, or the last is taken."""
+    cluster, gpus = make_site(tmp_path, "gpu_probation=0")
+    if how == "named":
+        (cluster.state / "gres.conf").write_text("AutoDetect=nvml\nName=gpu Type=l40s File=/dev/nvidia[0-3]\n")
+    all_four = list(gpus.state["gpus"])
+    uuid = gpus.gpu(1)["uuid"]
+
+    def go_away():
+        if how == "silent":
+            change(gpus, 1, missing=True)
+        else:
+            gpus.state["gpus"] = all_four[:1] + all_four[2:]
+            gpus.write()
+
+    if how == "unknown":
+        go_away()  # before anybody saw it
+    with cluster as c:
+        until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
+        if how != "unknown":
+            assert drained(c) == "N/A"
+            job = c.submit("-n1", "--mem=10", "--gpus=1", "-o", "/dev/null", "--wrap", "sleep 600")
+            c.wait_state(job, "RUNNING")
+            # As after a reboot, but for the job.
+            agent = c.pid("node")
+            os.kill(agent, signal.SIGKILL)
+            go_away()
+            until(lambda: started_again(c, agent), what="a new agent")
+        out = 3 if how == "unknown" else 1
+        why = {"silent": "does not answer", "gone": uuid, "named": "File=/dev/nvidia3 (gres.conf:2) is not there",
+               "unknown": "nothing tells which: the last is taken for it"}[how]
+        until(lambda: why in node(c).partition(f"GPUsOut=GPU {out}: ")[2], what=f"GPU {out} is out: {why}")
+        assert drained(c) == f"gpu:l40s:1(IDX:{out})"
+        assert c.out("sinfo", "-h", "-o", "%T") in ("idle", "mixed") and c.out("sinfo", "-h", "-R") == ""
+        assert " is missing: " in c.out("berthd", "-G", "-f", c.conf)
+        if how != "unknown":
+            assert c.job_state(job) == "RUNNING"  # on GPU 0
+            assert given(c, "--mem=10", "--gpus=2") == "2,3"
+            c.run("scancel", job)
+            c.wait_end(job)
+        waits = c.submit("-n1", "--gpus=4", "-o", "/dev/null", "--wrap", "true")
+        until(lambda: "out of service" in c.out("scontrol", "explain", "job", waits), what="it says for what it waits")
+        # Back by itself; where the library did not count it, at the next registration.
+        gpus.state["gpus"] = all_four
+        change(gpus, 1, missing=False)
+        if how != "silent":
+            c.restart_controller()
+        assert c.wait_end(waits) == "COMPLETED"
+        assert drained(c) == "N/A"
         assert given(c, "--gpus=4") == "0,1,2,3"
 
 

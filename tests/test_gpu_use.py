@@ -62,6 +62,8 @@ def test_use_of_gpus_is_seen_while_the_job_runs_and_after(site):
     assert second["busy_percent"] == 0 and second["idle_seconds"] >= 10
     columns = c.out("squeue", "-h", "-j", job, "-O", "GpuBusy:.8,GpuMemory:.10,GpuIdle:.12").split()
     assert columns[0].endswith("%") and columns[1] == "30000M" and columns[2].startswith("00:00:")
+    power, energy = c.out("squeue", "-h", "-j", job, "--noconvert", "-O", "GpuPower:.8,GpuEnergy:.12").split()
+    assert power == "360W" and int(energy) > 300
     text = c.out("berth", "efficiency", job)
     assert "2 processes use GPU 0" in text and "GPU 1 is idle" in text and "--gpus-per-task=1" in text
     fake.gpu(0).update(busy_percent=0, memory_used_mb=1000, processes=[])
@@ -72,7 +74,12 @@ def test_use_of_gpus_is_seen_while_the_job_runs_and_after(site):
     after = gpus_of(c, job)
     assert len(after) == 2 and after[0]["memory_most_mb"] == 30000 and after[0]["busy_percent_most"] == 80
     assert after[0]["rounds"] >= first["rounds"] and "busy_percent_now" not in after[0]
-    assert c.out("sacct", "-n", "-X", "-P", "-j", job, "-o", "GpuMemory") == "30000M"
+    row = c.out("sacct", "-n", "-X", "-P", "-j", job, "--noconvert", "-o", "GpuMemory,GpuEnergy,GpuIdle").split("|")
+    assert row[0] == "30000M" and int(row[1]) >= int(energy) and row[2].startswith("00:00:"), row
+    # Of its script, too: it held the same GPUs, from its first to its last second.
+    joules = c.out("sacct", "-n", "-P", "-j", f"{job}.batch", "-o", "ConsumedEnergyRaw,TRESUsageInTot").split("|")
+    assert 300 < int(joules[0]) <= int(row[1]) + 800, (joules, row)
+    assert f",energy={joules[0]}," in joules[1], joules
     # It is in the store, too.
     c.restart_controller()
     assert gpus_of(c, job) == after

@@ -282,6 +282,10 @@ def test_what_tasks_make_of_gpus(site):
         assert gpu_figures(c, "sstat", step, "TRESUsageInMaxNode") == (host, host)
         # Means over the time: they come near what is so now.
         until(lambda: int(gpu_figures(c, "sstat", step, "TRESUsageInTot")[1]) > 60, what="busy for a while")
+        # Each of its two GPUs draws 60 W; the others are nobody's.
+        joules = int(until(lambda: sstat(c, "-j", step, "-o", "ConsumedEnergyRaw"), what="energy"))
+        assert joules >= 120 and joules % 120 == 0, joules
+        assert int(tres(sstat(c, "-j", step, "-o", "TRESUsageInTot"))["energy"]) >= joules
         for gpu in (0, 1):
             fake.gpu(gpu).update(busy_percent=0, memory_used_mb=0, processes=[])
         fake.write()
@@ -292,6 +296,7 @@ def test_what_tasks_make_of_gpus(site):
         srun.wait(60)
     c.wait_end(job)
     assert gpu_figures(c, "sacct", step, "TRESUsageInMax") == ("30000M", "80")
+    assert int(c.out("sacct", "-n", "-P", "-j", step, "-o", "ConsumedEnergyRaw")) >= joules
     assert gpu_figures(c, "sacct", step, "TRESUsageInMaxTask") == ("0", "0")
     assert gpu_figures(c, "sacct", step, "TRESUsageInMinTask") == ("1", "1")
     assert gpu_figures(c, "sacct", step, "TRESUsageInTot")[0] == "40000M", "the most of each task"

@@ -45,9 +45,14 @@ Result<void> FakeKernel::keep_filtering(const std::string& directory) {
   return filter_devices(directory, {});
 }
 
+bool FakeKernel::filters_devices(const std::string& directory) {
+  return filters.contains(directory);
+}
+
 bool FakeKernel::remove(const std::string& directory) {
   const auto below = made.upper_bound(directory + '/');
   if (below != made.end() && below->starts_with(directory + '/')) return false;
+  filters.erase(directory);
   if (made.erase(directory) > 0) done.push_back("remove " + directory);
   return true;
 }

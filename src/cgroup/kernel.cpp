@@ -1,4 +1,4 @@
-// This machine's cgroups, and the bpf system call: two commands of it need no library.
+// This machine's cgroups, and the bpf system call: the few commands of it need no library.
 #include "cgroup/kernel.h"
 
 #include <dirent.h>
@@ -26,6 +26,31 @@ std::unexpected<Error> trouble(std::string_view what) {
 
 long bpf(int command, bpf_attr& attributes) {
   return ::syscall(SYS_bpf, command, &attributes, sizeof attributes);
+}
+
+/// Its own device programs, by their ids; more than a few are none of ours.
+std::vector<std::uint32_t> programs_of(const Fd& group) {
+  std::vector<std::uint32_t> ids(16);
+  bpf_attr query{};
+  query.query.target_fd = static_cast<std::uint32_t>(group.get());
+  query.query.attach_type = BPF_CGROUP_DEVICE;
+  query.query.prog_ids = reinterpret_cast<std::uintptr_t>(ids.data());
+  query.query.prog_cnt = static_cast<std::uint32_t>(ids.size());
+  const bool told = bpf(BPF_PROG_QUERY, query) == 0;
+  ids.resize(told ? std::min<std::size_t>(query.query.prog_cnt, ids.size()) : 0);
+  return ids;
+}
+
+bool detach(const Fd& group, std::uint32_t id) {
+  bpf_attr which{};
+  which.prog_id = id;
+  const Fd program(static_cast<int>(bpf(BPF_PROG_GET_FD_BY_ID, which)));
+  if (!program) return false;
+  bpf_attr attr{};
+  attr.target_fd = static_cast<std::uint32_t>(group.get());
+  attr.attach_bpf_fd = static_cast<std::uint32_t>(program.get());
+  attr.attach_type = BPF_CGROUP_DEVICE;
+  return bpf(BPF_PROG_DETACH, attr) == 0;
 }
 
 class Machine : public Kernel {
@@ -71,6 +96,7 @@ class Machine : public Kernel {
     load.license = reinterpret_cast<std::uintptr_t>(kLicense);
     const Fd program(static_cast<int>(bpf(BPF_PROG_LOAD, load)));
     if (!program) return trouble("no device program can be loaded (bpf)");
+    const std::vector<std::uint32_t> before = programs_of(group);
     bpf_attr attach{};
     attach.target_fd = static_cast<std::uint32_t>(group.get());
     attach.attach_bpf_fd = static_cast<std::uint32_t>(program.get());
@@ -80,17 +106,25 @@ class Machine : public Kernel {
     if (bpf(BPF_PROG_ATTACH, attach) != 0) {
       return trouble(fmt::format("{}: no device program can be attached (bpf)", directory));
     }
+    // All of a group's programs are asked: those of before would still forbid what they did.
+    for (const std::uint32_t id : before) {
+      if (!detach(group, id)) {
+        return trouble(fmt::format("{}: a device program cannot be detached (bpf)", directory));
+      }
+    }
     return {};
   }
 
   Result<void> keep_filtering(const std::string& directory) override {
     const Fd group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!group) return trouble(directory);
-    bpf_attr query{};
-    query.query.target_fd = static_cast<std::uint32_t>(group.get());
-    query.query.attach_type = BPF_CGROUP_DEVICE;
-    if (bpf(BPF_PROG_QUERY, query) == 0 && query.query.prog_cnt > 0) return {};
+    if (!programs_of(group).empty()) return {};
     return filter_devices(directory, {});
+  }
+
+  bool filters_devices(const std::string& directory) override {
+    const Fd group(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return group && !programs_of(group).empty();
   }
 
   bool remove(const std::string& directory) override {

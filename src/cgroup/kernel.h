@@ -22,12 +22,14 @@ class Kernel {
   virtual Result<bool> make(const std::string& directory) = 0;
   virtual Result<void> write(const std::string& file, const std::string& value) = 0;
   virtual std::optional<std::string> read(const std::string& file) = 0;
-  /// From now on; the program goes with the directory.
+  /// From now on, in place of what was said of this directory before; goes with the directory.
   virtual Result<void> filter_devices(const std::string& directory,
                                       std::span<const DeviceRule> rules) = 0;
   /// A program that allows everything, unless the directory has one: shows whether programs can be
   /// had at all, before a step needs one.
   virtual Result<void> keep_filtering(const std::string& directory) = 0;
+  /// Whether it has a program of its own.
+  virtual bool filters_devices(const std::string& directory) = 0;
   /// False when it is still there.
   virtual bool remove(const std::string& directory) = 0;
   /// Names of the directories in it.
@@ -46,6 +48,7 @@ class FakeKernel : public Kernel {
   Result<void> filter_devices(const std::string& directory,
                               std::span<const DeviceRule> rules) override;
   Result<void> keep_filtering(const std::string& directory) override;
+  bool filters_devices(const std::string& directory) override;
   bool remove(const std::string& directory) override;
   std::vector<std::string> directories(const std::string& directory) override;
 

@@ -58,8 +58,8 @@ class Tree::Work {
     return kernel_.write(fmt::format("{}/{}", directory, file), value);
   }
 
-  /// Makes the step's directory of v1 and those above it; `opened` is called with each new or
-  /// shared one, parents first.
+  /// Makes the step's directory of v1 and those above it; `opened` is called with each, parents
+  /// first, and whether it is new.
   template <class Fn>
   Result<std::string> make_v1(const std::string& controller, Fn&& opened) {
     std::string path = tree_.v1_base(controller);
@@ -79,7 +79,7 @@ class Tree::Work {
         if (!*made) return fail(Code::io, path + ": processes of an earlier step are in it");
       }
       if (own) fence_.remove.insert(fence_.remove.begin(), path);
-      if (auto done = opened(path, level); !done) return pass(std::move(done.error()));
+      if (auto done = opened(path, level, *made); !done) return pass(std::move(done.error()));
     }
     return path;
   }
@@ -116,10 +116,11 @@ class Tree::Work {
       fence_.memory_events = ask_.cgroup + "/memory.events";
       return done;
     }
-    auto path = make_v1("memory", [&](const std::string& group, std::size_t level) -> Result<void> {
-      if (level == 0) return {};
-      return limit_v1(group, level == 1 ? ask_.of_job : ask_.of_step);
-    });
+    auto path =
+        make_v1("memory", [&](const std::string& group, std::size_t level, bool) -> Result<void> {
+          if (level == 0) return {};
+          return limit_v1(group, level == 1 ? ask_.of_job : ask_.of_step);
+        });
     if (!path) return pass(std::move(path.error()));
     fence_.join.push_back(*path);
     fence_.memory_events = *path + "/memory.oom_control";
@@ -146,7 +147,7 @@ class Tree::Work {
       if (done) done = set(ask_.cgroup, "cpuset.cpus", ask_.of_step.cpus);
       return done;
     }
-    auto path = make_v1("cpuset", [&](const std::string& group, std::size_t level) {
+    auto path = make_v1("cpuset", [&](const std::string& group, std::size_t level, bool) {
       return inherit_cpus(group, level == 0   ? ""
                                  : level == 1 ? ask_.of_job.cpus
                                               : ask_.of_step.cpus);
@@ -173,7 +174,8 @@ class Tree::Work {
 
   Result<void> devices_v2() {
     if (ask_.cgroup.empty()) return fail(Code::io, "the step has no group of cgroup v2");
-    auto done = kernel_.filter_devices(ask_.cgroup, ask_.devices);
+    auto done = job_devices_v2();
+    if (done) done = kernel_.filter_devices(ask_.cgroup, ask_.devices);
     if (!done || ask_.tasks.empty()) return done;
     const std::string above = ask_.cgroup + "/user";
     if (auto made = kernel_.make(above); !made) return pass(std::move(made.error()));
@@ -188,10 +190,36 @@ class Tree::Work {
     return {};
   }
 
+  /// With its first step; later ones have the same share of the node.
+  Result<void> job_devices_v2() {
+    if (ask_.job_devices.empty()) return {};
+    std::vector<DeviceRule>& known = tree_.job_filters_[ask_.job];
+    if (known == ask_.job_devices && kernel_.filters_devices(job_group())) return {};
+    known = ask_.job_devices;
+    return kernel_.filter_devices(job_group(), ask_.job_devices);
+  }
+
+  /// A group that is not new may be an earlier job's of this number, in which others still are.
+  Result<void> allow_v1(const std::string& group, const std::vector<DeviceRule>& rules) {
+    for (const DeviceId& device : tree_.known_) {
+      if (!allowed(rules, device)) continue;
+      auto done =
+          set(group, "devices.allow",
+              fmt::format("{} {}:{} rwm", device.block ? 'b' : 'c', device.major, device.minor));
+      if (!done) return done;
+    }
+    return {};
+  }
+
   Result<void> devices_v1() {
-    auto path = make_v1("devices", [&](const std::string& group, std::size_t level) {
-      return level == 2 ? forbid_v1(group, ask_.devices) : Result<void>{};
-    });
+    const auto open = [&](const std::string& group, std::size_t level, bool fresh) -> Result<void> {
+      if (level == 2) return forbid_v1(group, ask_.devices);
+      if (level == 0 || ask_.job_devices.empty()) return {};
+      if (auto done = fresh ? Result<void>{} : allow_v1(group, ask_.job_devices); !done)
+        return done;
+      return forbid_v1(group, ask_.job_devices);
+    };
+    auto path = make_v1("devices", open);
     if (!path) return pass(std::move(path.error()));
     if (ask_.tasks.empty()) {
       fence_.join.push_back(*path);
@@ -299,15 +327,29 @@ std::vector<std::string> Tree::v1_bases() const {
   return bases;
 }
 
-void Tree::tidy(std::uint32_t uid, std::uint32_t job) {
+bool remove_job_group(Kernel& kernel, const std::string& path) {
+  if (kernel.remove(path)) return true;
+  const std::vector<std::string> names = kernel.directories(path);
+  const auto is_step = [](const std::string& name) { return name.starts_with("step_"); };
+  if (std::ranges::any_of(names, is_step)) return true;  // whoever ends the last one comes again
+  for (const std::string& name : names) kernel.remove(path + '/' + name);
+  return kernel.remove(path);
+}
+
+bool Tree::tidy(std::uint32_t uid, std::uint32_t job) {
+  job_filters_.erase(job);
   if (means_.devices != Version::v1 && means_.memory != Version::v1 &&
       means_.cores != Version::v1) {
-    return;
+    return true;
   }
+  bool all = true;
   for (const std::string& base : v1_bases()) {
     const std::string user = fmt::format("{}/uid_{}", base, uid);
-    if (kernel_->remove(fmt::format("{}/job_{}", user, job))) kernel_->remove(user);
+    const bool gone = remove_job_group(*kernel_, fmt::format("{}/job_{}", user, job));
+    if (gone) kernel_->remove(user);
+    all = all && gone;
   }
+  return all;
 }
 
 std::vector<Found> Tree::found() const {
@@ -334,7 +376,7 @@ void Tree::sweep() {
     for (const std::string& name : kernel_->directories(base)) {
       const std::string user = fmt::format("{}/{}", base, name);
       for (const std::string& job : kernel_->directories(user)) {
-        kernel_->remove(fmt::format("{}/{}", user, job));
+        remove_job_group(*kernel_, fmt::format("{}/{}", user, job));
       }
       kernel_->remove(user);
     }

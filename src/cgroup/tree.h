@@ -4,11 +4,13 @@
 //   v2  <base>/job_<id>/step_<id>/user/task_<n>     only where tasks of a step differ
 //   v1  <mount>/<name>/uid_<uid>/job_<id>/step_<id>[/task_<n>]
 //
-// These are the names that exporters and other tools look for. A job's group has the job's limits:
-// its steps together stay below them.
+// These are the names that exporters and other tools look for. A job's group has the job's limits
+// and its devices: its steps together stay below them, and a group that an exporter makes beside
+// the steps (to see which GPUs the job has) can open what the job can.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +37,8 @@ struct StepAsk {
   std::string cgroup;  // of v2, made; "" = there is none
   Limits of_job;
   Limits of_step;
+  /// Of the job's own group; none where the group above the step is not one job's.
+  std::vector<DeviceRule> job_devices{};
   std::vector<DeviceRule> devices;
   /// None, or the rules of each task, where they are not all the step's.
   std::vector<std::vector<DeviceRule>> tasks;
@@ -80,8 +84,8 @@ class Tree {
 
   /// All or nothing.
   Result<StepFence> put_up(const StepAsk& ask);
-  /// The groups of v1 of a job that has no step there any more.
-  void tidy(std::uint32_t uid, std::uint32_t job);
+  /// The groups of v1 of a job that has no step there any more. False while others are in one.
+  bool tidy(std::uint32_t uid, std::uint32_t job);
   /// All steps' groups of v1, of earlier agents too.
   [[nodiscard]] std::vector<Found> found() const;
   /// Groups of v1 of jobs and users that hold no step.
@@ -102,7 +106,12 @@ class Tree {
   bool swap_ = false;
   Place place_;
   std::vector<DeviceId> known_;
+  std::map<std::uint32_t, std::vector<DeviceRule>> job_filters_;  // of v2, by job
 };
+
+/// Removes the group of a job in which there is no step. Others may have made groups in it: they go
+/// as well unless somebody is in them. False when it is still there for that.
+bool remove_job_group(Kernel& kernel, const std::string& path);
 
 /// The number after a word at the begin of a line: "oom_kill 3".
 std::uint64_t count_named(std::string_view text, std::string_view word);

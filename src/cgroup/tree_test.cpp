@@ -32,6 +32,8 @@ class TreeTest : public testing::Test {
     ask_.of_job.cpus = "0-3";
     ask_.of_step.cpus = "1";
     ask_.devices = {{false, 195, 1, true}, {false, 195, std::nullopt, false}};
+    ask_.job_devices = {
+        {false, 195, 1, true}, {false, 195, 2, true}, {false, 195, std::nullopt, false}};
   }
   Tree open(Means means, bool swap = false) {
     Tree tree(kernel_, here_, means, swap, {"/v2/s", "slurm"}, missing_);
@@ -54,13 +56,14 @@ TEST_F(TreeTest, PureV2) {
   }
   const auto fence = tree.put_up(ask_);
   ASSERT_TRUE(fence) << fence.error().what();
-  EXPECT_THAT(kernel_.done,
-              ElementsAre("write /v2/s/job_5/cgroup.subtree_control=+memory",
-                          "write /v2/s/job_5/memory.max=104857600",
-                          "write /v2/s/job_5/step_0/memory.max=67108864",
-                          "write /v2/s/job_5/cgroup.subtree_control=+cpuset",
-                          "write /v2/s/job_5/cpuset.cpus=0-3",
-                          "write /v2/s/job_5/step_0/cpuset.cpus=1", "filter /v2/s/job_5/step_0"));
+  EXPECT_THAT(kernel_.done, ElementsAre("write /v2/s/job_5/cgroup.subtree_control=+memory",
+                                        "write /v2/s/job_5/memory.max=104857600",
+                                        "write /v2/s/job_5/step_0/memory.max=67108864",
+                                        "write /v2/s/job_5/cgroup.subtree_control=+cpuset",
+                                        "write /v2/s/job_5/cpuset.cpus=0-3",
+                                        "write /v2/s/job_5/step_0/cpuset.cpus=1",
+                                        "filter /v2/s/job_5", "filter /v2/s/job_5/step_0"));
+  EXPECT_EQ(kernel_.filters["/v2/s/job_5"], ask_.job_devices);
   EXPECT_EQ(kernel_.filters["/v2/s/job_5/step_0"], ask_.devices);
   EXPECT_THAT(fence->join, IsEmpty());
   EXPECT_THAT(fence->remove, IsEmpty());
@@ -84,6 +87,7 @@ TEST_F(TreeTest, V1) {
   EXPECT_THAT(kernel_.done, Contains("write /d/slurm/uid_7/job_5/step_0/devices.deny=c 195:0 rwm"));
   EXPECT_THAT(kernel_.done, Contains("write /d/slurm/uid_7/job_5/step_0/devices.deny=c 195:2 rwm"));
   EXPECT_THAT(kernel_.done, testing::Not(Contains(HasSubstr("195:1"))));
+  EXPECT_EQ(kernel_.files["/d/slurm/uid_7/job_5/devices.deny"], "c 195:0 rwm");
   EXPECT_EQ(fence->memory_events, "/m/slurm/uid_7/job_5/step_0/memory.oom_control");
   EXPECT_EQ(tree.found().size(), 3U);
 
@@ -117,6 +121,46 @@ TEST_F(TreeTest, TasksThatDifferHaveGroupsOfTheirOwn) {
               Contains("write /d/slurm/uid_7/job_5/step_0/task_1/devices.deny=c 195:1 rwm"));
   for (const std::string& group : fence->remove) EXPECT_TRUE(kernel_.remove(group)) << group;
   EXPECT_THAT(v1.found(), IsEmpty());
+}
+
+TEST_F(TreeTest, AJobsGroupIsFilteredOnceAndAnew) {
+  Tree tree = open({Version::v2, Version::none, Version::none});
+  ask_.of_job = ask_.of_step = {};
+  ASSERT_TRUE(tree.put_up(ask_));
+  kernel_.done.clear();
+  ask_.cgroup = "/v2/s/job_5/step_1";
+  ASSERT_TRUE(tree.put_up(ask_));
+  EXPECT_THAT(kernel_.done, ElementsAre("filter /v2/s/job_5/step_1"));
+  // Another share, or another directory: the job was requeued.
+  kernel_.done.clear();
+  ask_.job_devices.erase(ask_.job_devices.begin() + 1);
+  ASSERT_TRUE(tree.put_up(ask_));
+  EXPECT_THAT(kernel_.done, ElementsAre("filter /v2/s/job_5", "filter /v2/s/job_5/step_1"));
+  kernel_.done.clear();
+  kernel_.filters.clear();
+  ASSERT_TRUE(tree.put_up(ask_));
+  EXPECT_THAT(kernel_.done, ElementsAre("filter /v2/s/job_5", "filter /v2/s/job_5/step_1"));
+}
+
+TEST_F(TreeTest, AGroupOfV1ThatWasThereIsOpenedFirst) {
+  Tree tree = open({Version::v1, Version::none, Version::none});
+  kernel_.made.insert({"/d/slurm/uid_7", "/d/slurm/uid_7/job_5", "/d/slurm/uid_7/job_5/gpu_probe"});
+  ASSERT_TRUE(tree.put_up(ask_));
+  EXPECT_THAT(kernel_.done, Contains("write /d/slurm/uid_7/job_5/devices.allow=c 195:1 rwm"));
+  EXPECT_THAT(kernel_.done, Contains("write /d/slurm/uid_7/job_5/devices.allow=c 195:2 rwm"));
+  EXPECT_THAT(kernel_.done, Contains("write /d/slurm/uid_7/job_5/devices.deny=c 195:0 rwm"));
+}
+
+TEST_F(TreeTest, WhatOthersMadeBesideTheStepsGoesWithTheLast) {
+  kernel_.made = {"/j/job_5", "/j/job_5/gpu_probe", "/j/job_5/step_0"};
+  EXPECT_TRUE(remove_job_group(kernel_, "/j/job_5"));  // not now: a step is in it
+  EXPECT_EQ(kernel_.made.size(), 3U);
+  kernel_.made.erase("/j/job_5/step_0");
+  kernel_.made.insert("/j/job_5/gpu_probe/busy");  // as if somebody were in it
+  EXPECT_FALSE(remove_job_group(kernel_, "/j/job_5"));
+  kernel_.made.erase("/j/job_5/gpu_probe/busy");
+  EXPECT_TRUE(remove_job_group(kernel_, "/j/job_5"));
+  EXPECT_THAT(kernel_.made, IsEmpty());
 }
 
 TEST_F(TreeTest, AllOrNothing) {

@@ -178,6 +178,7 @@ struct Settings {
   bool one_task_per_core = false;        // CR_ONE_TASK_PER_CORE
   bool task_affinity = true;             // TaskPlugin has task/affinity
   bool constrain_devices = false;  // task/cgroup and ConstrainDevices=yes: GPUs renumbered from 0
+  bool step_fence = false;         // gpu_fence=step: bound tasks may open all GPUs of their step
   std::uint32_t max_tasks_per_node = 512;
   std::uint32_t max_array_size = 1001;
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::no;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "command/usage_text.h"
+
 namespace berth::command {
 
 double mean_busy(const wire::GpuUse& use) {
@@ -40,6 +42,26 @@ void append_gpu_idle(std::string& out, const GpuUses& uses) {
     return a.idle_rounds() < b.idle_rounds();
   };
   append_clock(out, std::ranges::min_element(uses, by_idle)->idle_rounds());
+}
+
+void append_gpu_power(std::string& out, const GpuUses& uses) {
+  std::uint64_t milliwatts = 0;
+  for (const wire::GpuUse& use : uses) milliwatts += use.power_now_mw();
+  if (milliwatts == 0) {
+    out += "N/A";
+    return;
+  }
+  fmt::format_to(std::back_inserter(out), "{}W", (milliwatts + 500) / 1000);
+}
+
+void append_gpu_energy(std::string& out, const GpuUses& uses, bool convert) {
+  std::uint64_t millijoules = 0;
+  for (const wire::GpuUse& use : uses) millijoules += use.energy_mj();
+  if (millijoules == 0) {
+    out += "N/A";
+  } else {
+    append_joules(out, millijoules / 1000, convert);
+  }
 }
 
 }  // namespace berth::command

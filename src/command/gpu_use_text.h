@@ -20,5 +20,9 @@ void append_gpu_busy(std::string& out, const GpuUses& uses);
 void append_gpu_memory(std::string& out, const GpuUses& uses, bool convert);
 /// How long all of them have been idle: "00:12:30".
 void append_gpu_idle(std::string& out, const GpuUses& uses);
+/// What all of them draw now: "1300W"; "N/A" where none tells it.
+void append_gpu_power(std::string& out, const GpuUses& uses);
+/// What all of them have taken, in joules: "317.52K"; "N/A" where none tells it.
+void append_gpu_energy(std::string& out, const GpuUses& uses, bool convert);
 
 }  // namespace berth::command

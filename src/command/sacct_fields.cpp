@@ -295,8 +295,8 @@ constexpr SacctField kSacctFields[] = {
     {"Cluster", 10, SHOW(out += shown.shown.cluster)},
     {"Comment", 14, JOB(out += j.comment())},
     {"Constraints", 19, JOB(out += j.features())},
-    {"ConsumedEnergy", 14, STEP((void)s; out += '0')},
-    {"ConsumedEnergyRaw", 17, STEP((void)s; out += '0')},
+    {"ConsumedEnergy", 14, STEP(append_joules(out, joules_of(s.figures()), shown.shown.convert))},
+    {"ConsumedEnergyRaw", 17, STEP(append_joules(out, joules_of(s.figures()), false))},
     {"Container", 20, NOTHING},
     {"CPUTime", 10, SHOW(append_clock(out, elapsed(row, shown) * cpus(row)))},
     {"CPUTimeRAW", 10, SHOW(append_number(out, elapsed(row, shown) * cpus(row)))},
@@ -313,7 +313,9 @@ constexpr SacctField kSacctFields[] = {
     {"Flags", 24,
      JOB(if (started(j)) out += j.scheduler() == "Backfill" ? "SchedBackfill" : "SchedMain")},
     {"GID", 6, JOB(append_unsigned(out, j.gid()))},
-    {"GpuBusy", 8, JOB(append_gpu_busy(out, j.gpu_use()))},  // berth's own, as the next
+    {"GpuBusy", 8, JOB(append_gpu_busy(out, j.gpu_use()))},  // berth's own, as the next three
+    {"GpuEnergy", 10, JOB(append_gpu_energy(out, j.gpu_use(), shown.shown.convert))},
+    {"GpuIdle", 10, JOB(append_gpu_idle(out, j.gpu_use()))},
     {"GpuMemory", 10, JOB(append_gpu_memory(out, j.gpu_use(), shown.shown.convert))},
     {"Group", 9, JOB(out += j.group())},
     {"JobID", -12, SHOW(append_id(out, row, shown))},

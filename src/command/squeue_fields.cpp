@@ -285,6 +285,8 @@ constexpr Field<JobRow> kJobFields[] = {
     {0, "GpuBusy", "GPU_BUSY", SHOW(append_gpu_busy(out, j.gpu_use()))},
     {0, "GpuMemory", "GPU_MEMORY", SHOW(append_gpu_memory(out, j.gpu_use(), shown.convert))},
     {0, "GpuIdle", "GPU_IDLE", SHOW(append_gpu_idle(out, j.gpu_use()))},
+    {0, "GpuPower", "GPU_POWER", SHOW(append_gpu_power(out, j.gpu_use()))},
+    {0, "GpuEnergy", "GPU_ENERGY", SHOW(append_gpu_energy(out, j.gpu_use(), shown.convert))},
 };
 
 #undef SHOW

@@ -57,7 +57,6 @@ void append_wish(const Row& row, Out& out) {
 #define USED(what, part) SHOW(append_used(out, used(row), Quantity::what, Part::part, style))
 #define IN(part) SHOW(append_used_in(out, used(row), Part::part, style))
 #define OUT(part) SHOW(append_used_out(out, used(row), Part::part, style))
-#define ZERO SHOW((void)row; out += '0')
 
 constexpr SstatField kSstatFields[] = {
     {"AveCPU", 10, USED(cpu, average)},
@@ -67,8 +66,8 @@ constexpr SstatField kSstatFields[] = {
     {"AvePages", 10, USED(pages, average)},
     {"AveRSS", 10, USED(memory, average)},
     {"AveVMSize", 10, USED(address_space, average)},
-    {"ConsumedEnergy", 14, ZERO},
-    {"ConsumedEnergyRaw", 17, ZERO},
+    {"ConsumedEnergy", 14, SHOW(append_joules(out, joules_of(row.step->figures()), style.convert))},
+    {"ConsumedEnergyRaw", 17, SHOW(append_joules(out, joules_of(row.step->figures()), false))},
     {"JobID", -12, SHOW(out += step_name(row.step->step()))},
     {"MaxDiskRead", 12, USED(read, most)},
     {"MaxDiskReadNode", 15, USED(read, most_node)},
@@ -102,7 +101,6 @@ constexpr SstatField kSstatFields[] = {
 #undef USED
 #undef IN
 #undef OUT
-#undef ZERO
 
 void append_step(const SstatOptions& options, const std::vector<SstatColumn>& columns,
                  const wire::MeasuredStep& step, SstatText& out) {

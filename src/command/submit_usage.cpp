@@ -55,6 +55,7 @@ std::string meaning(const request::OptionRow& row) {
     case request::Status::refused:
       return fmt::format("(not supported: {})", row.note);
     case request::Status::no_op:
+    case request::Status::told:
       return fmt::format("(no effect: {})", row.note);
     case request::Status::honoured:
     case request::Status::recorded:

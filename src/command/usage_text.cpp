@@ -103,13 +103,20 @@ std::string first_node(std::string_view nodes) {
   return names && !names->empty() ? names->front() : std::string();
 }
 
-/// Slurm has it in all texts; nothing here measures that of nodes.
-void append_energy(std::string& out, const StepUsed& step, Part part) {
+constexpr std::uint64_t kMillijoules = 1000;
+
+/// Slurm has it in all texts. It is of nodes, not of tasks: what their GPUs tell, 0 where they do
+/// not.
+void append_energy(std::string& out, const StepUsed& step, const wire::Spread& energy, Part part) {
   if (step.figures.cpu().tasks() == 0 || names_task(part)) return;
   if (!out.empty()) out += ',';
   out += "energy=";
-  // All have the same, so that the first is named.
-  out += names_node(part) ? first_node(step.nodes) : "0";
+  if (energy.tasks() == 0) {
+    // All have the same, so that the first is named.
+    out += names_node(part) ? first_node(step.nodes) : "0";
+  } else if (!append_place(out, step, energy, part)) {
+    append_unsigned(out, value_of(energy, part) / kMillijoules);
+  }
 }
 
 }  // namespace
@@ -139,6 +146,22 @@ void append_bytes(std::string& out, std::uint64_t bytes, const UsageStyle& style
   }
   if (!half) append_unsigned(out, bytes);
   if (unit > 0) out += kUnits[unit - 1];
+}
+
+void append_joules(std::string& out, std::uint64_t joules, bool convert) {
+  if (!convert || joules < 1000) return append_unsigned(out, joules);
+  auto value = static_cast<double>(joules) / 1000;
+  std::size_t unit = 0;
+  while (value >= 1000 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  out += two_places(value);
+  out += kUnits[unit];
+}
+
+std::uint64_t joules_of(const wire::StepFigures& figures) {
+  return figures.gpu_energy().total() / kMillijoules;
 }
 
 void append_khz(std::string& out, std::uint64_t khz, bool convert) {
@@ -175,7 +198,7 @@ void append_used_in(std::string& out, const StepUsed& step, Part part, const Usa
   const wire::StepFigures& all = step.figures;
   std::string text;
   append_tres(text, "cpu", step, all.cpu(), part, FigureKind::time, style);
-  append_energy(text, step, part);
+  append_energy(text, step, all.gpu_energy(), part);
   append_tres(text, "fs/disk", step, all.read(), part, FigureKind::bytes, style);
   append_tres(text, "gres/gpumem", step, all.gpu_memory(), part, FigureKind::bytes, style);
   append_tres(text, "gres/gpuutil", step, all.gpu_busy(), part, FigureKind::number, style);
@@ -188,7 +211,7 @@ void append_used_in(std::string& out, const StepUsed& step, Part part, const Usa
 void append_used_out(std::string& out, const StepUsed& step, Part part, const UsageStyle& style) {
   if (!is_known(step, part)) return;
   std::string text;
-  append_energy(text, step, part);
+  append_energy(text, step, wire::Spread(), part);  // none goes out
   append_tres(text, "fs/disk", step, step.figures.written(), part, FigureKind::bytes, style);
   out += text;
 }

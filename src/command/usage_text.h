@@ -30,6 +30,11 @@ void append_bytes(std::string& out, std::uint64_t bytes, const UsageStyle& style
 /// "2.60G" of 2,600,000.
 void append_khz(std::string& out, std::uint64_t khz, bool convert);
 
+/// "817", "12.35K": joules, in thousands.
+void append_joules(std::string& out, std::uint64_t joules, bool convert);
+/// What the GPUs of a step have taken, in joules; 0 where none has told it.
+std::uint64_t joules_of(const wire::StepFigures& figures);
+
 /// Nothing where it was not measured.
 void append_used(std::string& out, const StepUsed& step, Quantity what, Part part,
                  const UsageStyle& style);

@@ -130,6 +130,32 @@ TEST(UsageText, EveryPartOfATresText) {
             "pages=0,vmem=2048");
 }
 
+TEST(UsageText, EnergyIsOfNodesWhereTheirGpusTellIt) {
+  wire::StepFigures figures;
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    wire::StepFigures node;
+    wire::note(*node.mutable_cpu(), rank, 1'000'000);
+    wire::note(*node.mutable_gpu_energy(), rank, 4'500'000 * (rank + 1));
+    wire::add_figures(figures, node, rank == 0 ? "n1" : "n2");
+  }
+  const StepUsed step{.figures = figures, .nodes = "n[1-2]"};
+  const auto in = [&](Part part) {
+    std::string out;
+    append_used_in(out, step, part, kNatural);
+    return out;
+  };
+  EXPECT_EQ(in(Part::total), "cpu=00:00:02,energy=13500");
+  EXPECT_EQ(in(Part::average), "cpu=00:00:01,energy=6750");
+  EXPECT_EQ(in(Part::most), "cpu=00:00:01,energy=9000");
+  EXPECT_EQ(in(Part::most_node), "cpu=n1,energy=n2");
+  EXPECT_EQ(in(Part::most_task), "cpu=0");
+  EXPECT_EQ(joules_of(figures), 13500U);
+  EXPECT_EQ(joules_of({}), 0U);
+  std::string out;
+  append_used_out(out, step, Part::total, kNatural);
+  EXPECT_EQ(out, "energy=0");
+}
+
 TEST(UsageText, UnitsAreOfSizes) {
   const wire::StepFigures figures = two_tasks();
   const StepUsed step{.figures = figures, .nodes = "n[1-2]"};

@@ -146,6 +146,9 @@ TEST(DaemonKeys, Refuses) {
        "slurm.conf:2: SlurmdParameters=gpu_poll=5ms: allowed is gpu_poll=TIME, 20ms to 1000ms"},
       {"SlurmdParameters=gpu_poll=1",
        "slurm.conf:2: SlurmdParameters=gpu_poll=1: allowed is gpu_poll=TIME, 20ms to 1000ms"},
+      {"SlurmdParameters=gpu_fence=job",
+       "slurm.conf:2: SlurmdParameters=gpu_fence=job: allowed are gpu_fence=task and "
+       "gpu_fence=step"},
       {"SlurmdParameters=gpu_mem=end",
        "slurm.conf:2: SlurmdParameters=gpu_mem=end: allowed are gpu_mem=watch and gpu_mem=kill"},
       {"MpiParams=ports=abc",

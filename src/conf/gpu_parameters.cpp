@@ -39,6 +39,14 @@ Result<GpuParameters> gpu_parameters(const Parameters& node) {
     }
     out.ends_over_users = given->second == "kill";
   }
+  if (const auto given = node.find("gpu_fence"); given != node.end()) {
+    if (given->second != "task" && given->second != "step") {
+      return fail(Code::bad_value, fmt::format("gpu_fence={}: allowed are gpu_fence=task and "
+                                               "gpu_fence=step",
+                                               given->second));
+    }
+    out.step_fence = given->second == "step";
+  }
   return out;
 }
 

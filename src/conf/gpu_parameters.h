@@ -1,4 +1,4 @@
-// SlurmdParameters that say how GPUs are watched (berth's own).
+// SlurmdParameters that say how GPUs are watched and fenced (berth's own).
 #pragma once
 
 #include <chrono>
@@ -17,6 +17,9 @@ struct GpuParameters {
   /// gpu_mem=kill: a step that has more of a GPU's memory than its job asked for (--gpu-mem) is
   /// ended; gpu_mem=watch: it is named.
   bool ends_over_users = false;
+  /// gpu_fence=step: tasks that are bound to GPUs may open all of their step; gpu_fence=task: only
+  /// their own. What `srun --gres-flags` says counts more.
+  bool step_fence = false;
 };
 
 Result<GpuParameters> gpu_parameters(const Parameters& node);

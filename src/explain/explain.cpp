@@ -161,8 +161,6 @@ class Explainer {
         {Opt::reservation, "--reservation: which nodes it holds is known to the controller only"},
         {Opt::licenses, "--licenses: whether they are free is known to the controller only"},
         {Opt::batch, "--batch: the script is shown on the first node, whatever its features"},
-        {Opt::core_spec, "--core-spec: no cores are set aside in this plan"},
-        {Opt::thread_spec, "--thread-spec: no threads are set aside in this plan"},
         {Opt::time_min, "--time-min: matters only where the scheduler fills gaps"},
     };
     for (const auto& [opt, text] : kUnplanned) {

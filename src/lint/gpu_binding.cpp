@@ -72,7 +72,7 @@ void find_no_peer_access(const Facts& facts, Report& report) {
     if (!is_srun(step) || step.plan == nullptr || step.request == nullptr) continue;
     const auto& bind = step.plan->gpu_bind;
     if (!bind || bind->kind == GpuBindKind::none) continue;
-    if (step.request->gres_flags.allow_task_sharing) continue;
+    if (step.plan->allow_task_sharing) continue;
     if (ignores_gpus(bare_program(step.request->argv))) continue;
     const auto ranks = ranks_of_step(facts, *step.plan);
     const auto several = std::ranges::find_if(
@@ -181,7 +181,8 @@ constexpr std::array<Entry, 5> kGpuBindingRules = {{
     {{"B110", Level::note, "GPUs of different tasks cannot reach each other",
       "Where the cluster fences devices (ConstrainDevices=yes), a task with GPUs of its own cannot "
       "open its neighbour's, and NCCL falls back from NVLink to copies through memory. "
-      "allow-task-sharing fences the step instead of the task.",
+      "allow-task-sharing fences the step instead of the task; gpu_fence=step in SlurmdParameters "
+      "does so for all steps.",
       "srun --gpus-per-task=1 python train.py",
       "srun --gpus-per-task=1 --gres-flags=allow-task-sharing python train.py"},
      find_no_peer_access},

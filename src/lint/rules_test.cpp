@@ -323,6 +323,14 @@ TEST(Rules, PeerAccess) {
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->level, Level::note);
   EXPECT_NE(found->hint.find("allow-task-sharing"), std::string::npos);
+  Explained of_steps;
+  of_steps.cluster().settings.constrain_devices = of_steps.cluster().settings.step_fence = true;
+  EXPECT_FALSE(has(of_steps.sbatch(text), "B110"));
+  Explained back;
+  back.cluster().settings.constrain_devices = back.cluster().settings.step_fence = true;
+  EXPECT_TRUE(has(back.sbatch(script("#SBATCH -n4 --gpus-per-task=1 -t5\n"
+                                     "srun --gres-flags=no-task-sharing python a.py\n")),
+                  "B110"));
   Explained mended;
   mended.cluster().settings.constrain_devices = true;
   EXPECT_FALSE(has(mended.sbatch(script("#SBATCH -n4 --gpus-per-task=1\n"

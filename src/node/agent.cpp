@@ -194,7 +194,10 @@ Result<void> Agent::start() {
   if (by_tcp_) {
     if (auto done = gate_.listen(place_.tcp_listen, mode); !done) return done;
   }
+  tell_health();  // of those that are missing
+  remember_gpus();
   watch_gpus();
+  await_missing_gpus();
   uplink_.dial();
   return {};
 }
@@ -232,6 +235,12 @@ void Agent::clear_leftover_cgroups() {
   for (const std::string& name : cgroups_.names()) {
     const std::string path = cgroups_.path_of(name);
     if (steps_.uses(path)) continue;
+    // What somebody made beside the steps of a job is not the agent's; it goes with the job's
+    // group.
+    if (const auto job = cgroups_.foreign_in(name)) {
+      left |= !steps_.knows(*job) && !cgroups_.tidy(path);
+      continue;
+    }
     left |= !step::clear_cgroup(path);
     cgroups_.tidy(path);
   }
@@ -301,6 +310,7 @@ void Agent::registered(const wire::Registered& message) {
   if (place_.read_fences) {
     if (auto fences = place_.read_fences()) {
       inventory_.fences = std::move(*fences);
+      name_files(inventory_.gres, inventory_.fences);
     } else {
       log_.error("the limits of jobs stay as they were: {}", fences.error().what());
     }
@@ -309,6 +319,7 @@ void Agent::registered(const wire::Registered& message) {
   tell_fence_trouble();
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
   if (nodes_changed()) uplink_.send(registration());
+  seek_missing_gpus(true);
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
   send_health();  // it may have changed since the registration was sent
   jobs_.repeat();

@@ -45,6 +45,8 @@ class Agent {
     std::uint64_t open_files = 0;
     /// Of a pretended cluster: its nodes as slurm.conf and scontrol have them now.
     std::function<Result<Inventory>(const std::vector<std::string>& created)> look_again;
+    /// Of a real node: what the machine has now.
+    std::function<Result<Inventory>()> look_at_machine{};
     /// cgroup.conf and the devices as the files say now.
     std::function<Result<FenceConf>()> read_fences{};
   };
@@ -90,6 +92,11 @@ class Agent {
   void name_over_user(const GpuMemory::Key& key, const GpuMemoryUse& use,
                       const std::vector<NodeJob>& untold, const std::vector<Jobs::Holder>& holders);
   void tell_gpu_idle(const wire::AskGpuIdle& message);
+  // agent_missing.cpp
+  void remember_gpus() const;
+  void await_missing_gpus();
+  void seek_missing_gpus(bool thoroughly);
+  bool look_for_missing_gpus();
   // agent_health.cpp
   void gpus_seen(const GpuRound& round);
   void xid_seen(const survey::Xid& xid);
@@ -120,7 +127,10 @@ class Agent {
   conf::GpuParameters gpu_parameters_;
   GpuMemory gpu_memory_;
   GpuHealth health_;
-  GpuHealth::Out gpus_out_;           // as the controller was told
+  GpuHealth::Out gpus_out_;  // as the controller was told
+  bool watching_ = false;    // GpuWatch runs
+  net::TimerId missing_timer_ = net::TimerId::none;
+  bool gpus_wait_for_jobs_ = false;   // they are back, and would be counted in another order
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;

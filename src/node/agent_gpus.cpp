@@ -1,26 +1,8 @@
 // The agent's part of watching GPUs: whose they are, and when the controller hears of it.
-#include <algorithm>
-
 #include "node/agent.h"
+#include "node/missing_gpus.h"
 
 namespace berth::node {
-namespace {
-
-/// The number of a GPU in what NVIDIA's library told; parts are found by the GPU they are of.
-std::optional<std::uint32_t> number_of(const survey::Survey& told, const device::Gpu& gpu,
-                                       MeteredGpu& out) {
-  for (const survey::FoundInstance& part : told.instances) {
-    if (part.uuid != gpu.uuid) continue;
-    out.gpu_instance = part.gpu_instance;
-    return part.gpu;
-  }
-  const auto at = std::ranges::find(told.gpus, gpu.uuid, &survey::FoundGpu::uuid);
-  if (at == told.gpus.end() || gpu.uuid.empty()) return std::nullopt;
-  return at->index;
-}
-
-}  // namespace
-
 std::vector<MeteredGpu> metered_gpus(const Inventory& inventory) {
   std::vector<MeteredGpu> out;
   for (const GresItem& item : inventory.gres.items) {
@@ -29,15 +11,22 @@ std::vector<MeteredGpu> metered_gpus(const Inventory& inventory) {
     one.type = item.type;
     if (item.gpu != nullptr) one.memory_mb = item.gpu->memory_mb;
     if (item.gpu != nullptr && inventory.machine.told) {
-      one.number = number_of(*inventory.machine.told, *item.gpu, one);
+      if (const auto number = number_in(*inventory.machine.told, *item.gpu)) {
+        one.number = number->gpu;
+        one.gpu_instance = number->gpu_instance;
+      }
     }
+    one.missing = item.missing;
+    if (!item.missing.empty()) one.number = item.number;
     out.push_back(std::move(one));
   }
   return out;
 }
 
 void Agent::watch_gpus() {
-  if (place_.emulated || !meter_.watches_any()) return;
+  const bool comes_back = inventory_.machine.told && misses_gpus(inventory_.gres);
+  if (watching_ || place_.emulated || (!meter_.watches_any() && !comes_back)) return;
+  watching_ = true;
   gpu_watch_.start(device::Search::helper_beside_this_program(), gpu_parameters_.poll);
   tell_gpus_of_all();
 }

@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "node/agent.h"
+#include "node/missing_gpus.h"
 
 namespace berth::node {
 namespace {
@@ -20,6 +21,12 @@ std::string time_of_day() {
 
 void Agent::gpus_seen(const GpuRound& round) {
   const std::vector<Jobs::Holder> holders = jobs_.with_gpus();
+  // First of all: the numbers of GPUs change when one comes back.
+  if (misses_gpus(inventory_.gres) && (!gpus_wait_for_jobs_ || holders.empty()) &&
+      may_be_back(inventory_.gres, inventory_.machine.told, round.samples) &&
+      look_for_missing_gpus()) {
+    uplink_.send(registration());
+  }
   const GpuMeter::Owns owns = see_gpu_memory(round, holders);
   idle_.look(round, holders, std::chrono::steady_clock::now());
   // Its sums are of seconds.

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <optional>
 
 #include "cgroup/hierarchies.h"
 #include "cgroup/kernel.h"
+#include "cgroup/tree.h"
 #include "net/paths.h"
 #include "step/container.h"
 
@@ -137,8 +139,19 @@ std::vector<std::string> Cgroups::names() const {
   return found;
 }
 
-void Cgroups::tidy(const std::string& path) const {
-  if (by_job_ && path.starts_with(base_)) ::rmdir(path.substr(0, path.rfind('/')).c_str());
+std::optional<std::uint32_t> Cgroups::foreign_in(const std::string& name) const {
+  const std::size_t slash = name.find('/');
+  if (!by_job_ || slash == std::string::npos || !name.starts_with("job_")) return std::nullopt;
+  if (name.compare(slash + 1, 5, "step_") == 0) return std::nullopt;
+  std::uint32_t job = 0;
+  const auto [end, wrong] = std::from_chars(name.data() + 4, name.data() + slash, job);
+  if (wrong != std::errc() || end != name.data() + slash) return std::nullopt;
+  return job;
+}
+
+bool Cgroups::tidy(const std::string& path) const {
+  if (!by_job_ || !path.starts_with(base_)) return true;
+  return cgroup::remove_job_group(cgroup::this_kernel(), path.substr(0, path.rfind('/')));
 }
 
 void Cgroups::leave() const {

@@ -6,6 +6,8 @@
 //   pretended nodes, and agents without root   <own cgroup>/berth.<spool>/node.5.1.0
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,10 +40,12 @@ class Cgroups {
   /// A fresh one, "" when there is none to be had.
   [[nodiscard]] std::string make(const std::string& name) const;
   [[nodiscard]] std::string path_of(const std::string& name) const { return base_ + '/' + name; }
-  /// Those that exist.
+  /// Those that exist: of steps, and what others made beside them.
   [[nodiscard]] std::vector<std::string> names() const;
-  /// What a step's cgroup stood in, when nothing else does.
-  void tidy(const std::string& path) const;
+  /// The job in whose group this name is, where it is none of a step ("job_5/gpu_probe").
+  [[nodiscard]] std::optional<std::uint32_t> foreign_in(const std::string& name) const;
+  /// What a step's cgroup stood in, when no other step does. False while others are in it.
+  bool tidy(const std::string& path) const;
   /// Removes the base when it is empty.
   void leave() const;
 

@@ -25,7 +25,7 @@ bool has_the_jobs_share(const wire::StepSpec& spec) {
 
 Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::NodeConfig& said,
                  const Cgroups& groups, const device::Machine& machine, bool emulated)
-    : machine_(&machine) {
+    : by_job_(!emulated), machine_(&machine) {
   const conf::CgroupConf limits = conf.limits.value_or(conf::CgroupConf());
   cgroup::Wants wants{.devices = limits.constrain_devices,
                       .memory = limits.constrain_ram || limits.constrain_swap,
@@ -51,7 +51,8 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
   if (!wants.any()) return;
 
   for (const cluster::Node& node : conf.nodes) {
-    nodes_.emplace(node.name, read_node(node, machine, wants.devices && !emulated));
+    nodes_.emplace(node.name,
+                   read_node(node, machine, wants.devices && !emulated, conf.missing_gpus));
   }
   const bool some =
       std::ranges::any_of(nodes_, [](const auto& entry) { return !entry.second.all.empty(); });
@@ -81,7 +82,7 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
 }
 
 Fencing::Node Fencing::read_node(const cluster::Node& node, const device::Machine& machine,
-                                 bool all_files) {
+                                 bool all_files, const Bits& missing_gpus) {
   Node out;
   out.shape = node;
   for (const cluster::Gres& gres : node.gres) {
@@ -97,7 +98,7 @@ Fencing::Node Fencing::read_node(const cluster::Node& node, const device::Machin
       for (const std::string& file : files) {
         if (const auto id = cgroup::device_of(file)) ids.insert(*id);
       }
-      if (files.empty() && gres.name == "gpu" && all_files) {
+      if (files.empty() && gres.name == "gpu" && all_files && !missing_gpus.test(i)) {
         refuses_gpus_ = true;
         missing_.push_back(fmt::format(
             "ConstrainDevices: no file of GPU {} is known: name it in gres.conf (File=)", i));
@@ -151,6 +152,10 @@ void Fencing::ask_for_devices(const Node& node, const wire::StepSpec& spec,
   const wire::NodeShare& share = has_the_jobs_share(spec) ? spec.job_share() : spec.share();
   const Devices own = devices_of(node, share, nullptr);
   ask.devices = cgroup::device_rules(gpus_, own, node.all);
+  if (by_job_) {
+    const Devices jobs = devices_of(node, spec.job_share(), nullptr);
+    ask.job_devices = cgroup::device_rules(gpus_, jobs, node.all);
+  }
   if (has_the_jobs_share(spec) || spec.shared_devices()) return;
   std::vector<std::vector<cgroup::DeviceRule>> tasks;
   bool differ = false;

@@ -30,6 +30,8 @@ namespace berth::node {
 struct FenceConf {
   std::optional<conf::CgroupConf> limits;  // unset: jobs are not fenced
   std::vector<cluster::Node> nodes;        // with the files of their devices
+  /// GPUs that nobody can be given: their files need not be known.
+  Bits missing_gpus{};
 };
 
 class Fencing {
@@ -52,7 +54,8 @@ class Fencing {
   Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec,
                                                 const std::string& cgroup);
   /// The step is gone.
-  void tidy(const wire::StepSpec& spec) { tree_.tidy(spec.uid(), spec.job_id()); }
+  /// False while somebody else is in a group of its job.
+  bool tidy(const wire::StepSpec& spec) { return tree_.tidy(spec.uid(), spec.job_id()); }
   /// Ends what is in groups of v1 of these steps and removes them. False while some are left.
   using Which = std::function<bool(std::uint32_t job, const std::string& step)>;
   bool clear(const Which& which) const;
@@ -68,7 +71,7 @@ class Fencing {
     cluster::Node shape;
   };
   [[nodiscard]] Node read_node(const cluster::Node& node, const device::Machine& machine,
-                               bool all_files);
+                               bool all_files, const Bits& missing_gpus);
   [[nodiscard]] static Devices devices_of(const Node& node, const wire::NodeShare& share,
                                           const wire::TaskSpec* task);
   [[nodiscard]] cgroup::Limits limits_of(const Node& node, const wire::NodeShare& share) const;
@@ -80,6 +83,7 @@ class Fencing {
   bool devices_ = false;
   bool cores_ = false;
   bool refuses_gpus_ = false;
+  bool by_job_ = false;  // a group above a step is of one job on one node
   const device::Machine* machine_ = nullptr;
   std::map<std::string, Node> nodes_;
   std::vector<std::string> missing_;

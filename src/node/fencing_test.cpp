@@ -84,6 +84,7 @@ TEST_F(FencingTest, AStepHasItsShareAndAScriptTheJobs) {
   auto fence = fencing.put_up(spec_, "/g/job_5/step_0");
   ASSERT_TRUE(fence && *fence);
   EXPECT_EQ(opens("/g/job_5/step_0"), "0110");
+  EXPECT_EQ(opens("/g/job_5"), "1110");  // for whoever looks from beside the steps
   EXPECT_EQ((*fence)->tasks_size(), 0);
 
   spec_.set_step_id(wire::kBatchStep);

@@ -49,7 +49,8 @@ std::string GpuHealth::sign_of(const Gpu& gpu, const GpuRound& round) const {
 
 void GpuHealth::round(const GpuRound& round, const Bits& held, Moment now) {
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
-    if (gpus_[i].is.number) see(gpus_[i], round, held.test(i), now);
+    const MeteredGpu& is = gpus_[i].is;
+    if (is.number && is.missing.empty()) see(gpus_[i], round, held.test(i), now);
   }
 }
 
@@ -115,12 +116,19 @@ void GpuHealth::name_holder(Gpu& gpu, std::uint32_t pid,
                                : fmt::format("{} is on it", who)};
 }
 
+void GpuHealth::found(std::vector<MeteredGpu> gpus) {
+  for (std::size_t i = 0; i < gpus_.size() && i < gpus.size(); ++i) {
+    gpus_[i].is = std::move(gpus[i]);
+  }
+}
+
 void GpuHealth::end_probation(std::uint32_t gpu) {
   if (gpu < gpus_.size()) gpus_[gpu].xid.clear();
 }
 
 bool GpuHealth::on_probation(std::uint32_t gpu) const {
-  return gpu < gpus_.size() && gpus_[gpu].sign.empty() && !gpus_[gpu].xid.empty();
+  return gpu < gpus_.size() && gpus_[gpu].is.missing.empty() && gpus_[gpu].sign.empty() &&
+         !gpus_[gpu].xid.empty();
 }
 
 std::string GpuHealth::holder_on(std::uint32_t gpu) const {
@@ -131,9 +139,10 @@ GpuHealth::Out GpuHealth::out() const {
   Out out;
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     const Gpu& gpu = gpus_[i];
-    std::string why = gpu.sign.empty() ? gpu.xid : gpu.sign;
+    const std::string& sure = gpu.is.missing.empty() ? gpu.sign : gpu.is.missing;
+    std::string why = sure.empty() ? gpu.xid : sure;
     // A probation can be ended by hand; who is on the GPU then keeps it out.
-    if (gpu.sign.empty() && !gpu.holder.second.empty()) {
+    if (sure.empty() && !gpu.holder.second.empty()) {
       why += (why.empty() ? "" : "; ") + gpu.holder.second;
     }
     if (!why.empty()) out.emplace(static_cast<std::uint32_t>(i), std::move(why));

@@ -3,6 +3,7 @@
 //
 //   sign                              it is well again when
 //   it does not answer                it answers
+//   it was missing from the start     it has been found (the agent looks again)
 //   uncorrected ECC errors            their count is 0 (the GPU was reset)
 //   rows of memory to be remapped     none is left; or none can be remapped any more: never
 //   an Xid that speaks against it     it has answered, without another one, for the probation
@@ -41,6 +42,8 @@ class GpuHealth {
       : probation_(probation), look_(std::move(look)) {
     for (MeteredGpu& gpu : gpus) gpus_.push_back({std::move(gpu), {}, {}, {}, {}, {}, {}, {}});
   }
+  /// The same GPUs, of which one that was missing has been found.
+  void found(std::vector<MeteredGpu> gpus);
 
   /// `clock`: the time of day, "12:03:59".
   void xid(const survey::Xid& xid, Moment now, const std::string& clock);

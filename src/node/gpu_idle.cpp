@@ -11,8 +11,9 @@ constexpr std::chrono::seconds kLongestGap{5};
 }  // namespace
 
 bool GpuIdle::sees_all() const {
-  return std::ranges::all_of(gpus_,
-                             [](const MeteredGpu& gpu) { return gpu.number && !gpu.gpu_instance; });
+  return std::ranges::all_of(gpus_, [](const MeteredGpu& gpu) {
+    return !gpu.missing.empty() || (gpu.number && !gpu.gpu_instance);
+  });
 }
 
 GpuIdle::Use GpuIdle::use_of(const GpuRound& round, std::size_t index) const {

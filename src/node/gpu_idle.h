@@ -18,6 +18,8 @@ class GpuIdle {
   using Moment = std::chrono::steady_clock::time_point;
 
   explicit GpuIdle(std::vector<MeteredGpu> gpus) : gpus_(std::move(gpus)) {}
+  /// The same GPUs, of which one that was missing has been found.
+  void found(std::vector<MeteredGpu> gpus) { gpus_ = std::move(gpus); }
 
   /// Whether the driver tells of all GPUs how much they are used. (Of MIG parts it does not.)
   [[nodiscard]] bool sees_all() const;

@@ -41,6 +41,8 @@ class GpuMemory {
 
   GpuMemory(std::vector<MeteredGpu> gpus, Owner owner)
       : gpus_(std::move(gpus)), owner_(std::move(owner)) {}
+  /// The same GPUs, of which one that was missing has been found.
+  void found(std::vector<MeteredGpu> gpus) { gpus_ = std::move(gpus); }
 
   /// Nobody is asked about processes on GPUs that are not shared.
   void round(const GpuRound& round, const std::vector<Jobs::Holder>& holders);

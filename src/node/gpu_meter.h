@@ -18,6 +18,7 @@ struct MeteredGpu {
   std::optional<std::uint32_t> gpu_instance;  // of a part
   std::string type;
   std::uint64_t memory_mb = 0;
+  std::string missing = {};  // it was not found, and how; "" = it was
 
   /// The process is on this GPU, or on this part of one.
   [[nodiscard]] bool has(const survey::Process& process) const {
@@ -32,6 +33,8 @@ std::vector<MeteredGpu> metered_gpus(const Inventory& inventory);
 class GpuMeter {
  public:
   explicit GpuMeter(std::vector<MeteredGpu> gpus) : gpus_(std::move(gpus)) {}
+  /// The same GPUs, of which one that was missing has been found.
+  void found(std::vector<MeteredGpu> gpus) { gpus_ = std::move(gpus); }
 
   [[nodiscard]] bool watches_any() const;
   /// The library's number of each → its own; without parts of GPUs, which share one.

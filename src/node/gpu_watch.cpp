@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace berth::node {
 namespace {
@@ -53,6 +54,10 @@ void GpuWatch::run() {
   const auto started = children_.start(plan, [this](int) {
     pid_ = 0;
     stop_reading();
+    if (std::exchange(asked_to_end_, false)) {
+      timer_ = loop_.after(std::chrono::milliseconds(0), [this] { run(); });
+      return;
+    }
     again("it ended");
   });
   if (!started) {
@@ -61,6 +66,12 @@ void GpuWatch::run() {
   }
   pid_ = *started;
   loop_.watch(pipe_.get(), {.read = true}, [this](net::Ready) { read(); });
+}
+
+void GpuWatch::count_again() {
+  if (pid_ <= 0) return;
+  asked_to_end_ = true;
+  ::kill(pid_, SIGTERM);
 }
 
 void GpuWatch::stop_reading() {

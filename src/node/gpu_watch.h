@@ -37,6 +37,8 @@ class GpuWatch {
 
   /// `helper`: path of berth-nvml.
   void start(std::string helper, std::chrono::milliseconds every);
+  /// The helper begins anew: the library counts GPUs when it is loaded, and not again.
+  void count_again();
 
  private:
   void run();
@@ -56,6 +58,7 @@ class GpuWatch {
   std::string unread_;  // an incomplete line
   GpuRound round_;
   net::TimerId timer_ = net::TimerId::none;
+  bool asked_to_end_ = false;
   std::string said_;  // the last trouble that was logged
 };
 

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <map>
 
+#include "base/natural.h"
+#include "node/missing_gpus.h"
 #include "text/hostlist.h"
 #include "text/tres.h"
 #include "text/words.h"
@@ -50,16 +52,37 @@ class Resolver {
     out_.strict = method != nullptr && looked_;
   }
 
-  Gres resolve() {
+  Gres resolve(const std::vector<KnownGpu>& known) {
     gpus();
+    const std::uint64_t there = counted_gpus();
+    if (counted_ != nullptr) {
+      place_missing_gpus(machine_, counted_->value, shown(counted_->at), known, out_);
+    }
+    for (GresItem& item : out_.items) {
+      if (item.links.empty() && item.gpu != nullptr) item.links = links_of(*item.gpu);
+    }
     against_slurm_conf();
+    // Too few GPUs are no fault of a node on which each that is missing has its place.
+    const bool placed = counted_gpus() > there || absent_ > 0;
+    if (!placed && out_.fault.empty() && !too_few_.empty()) out_.fault = too_few_.front();
     others();
     return std::move(out_);
   }
 
  private:
-  void differ(const conf::Location& at, std::string_view what) {
+  void differ(const conf::Location& at, std::string_view what, bool too_few = false) {
     out_.differences.push_back(fmt::format("{}: {}", shown(at), what));
+    if (too_few) {
+      too_few_.push_back(out_.differences.back());
+    } else if (out_.fault.empty()) {
+      out_.fault = out_.differences.back();
+    }
+  }
+
+  [[nodiscard]] std::uint64_t counted_gpus() const {
+    std::uint64_t count = 0;
+    for (const GresItem& item : out_.items) count += item.count;
+    return count;
   }
 
   void gpus() {
@@ -79,18 +102,51 @@ class Resolver {
       for (std::size_t i = 0; i < machine_.gpus.size(); ++i) {
         if (!used_.test(i)) add(machine_.gpus[i], nullptr);
       }
-      std::ranges::stable_sort(out_.items, {}, [](const GresItem& item) { return item.gpu; });
+      in_order_of_the_machine();
     }
-    for (GresItem& item : out_.items) {
-      if (item.links.empty() && item.gpu != nullptr) item.links = links_of(*item.gpu);
+    keep_absent();
+  }
+
+  /// Those that lines name and that are not there stand where their files would.
+  void in_order_of_the_machine() {
+    const auto missing = std::ranges::stable_partition(
+        out_.items, [](const GresItem& item) { return item.missing.empty(); });
+    std::vector<GresItem> absent(missing.begin(), missing.end());
+    out_.items.erase(missing.begin(), missing.end());
+    std::ranges::stable_sort(out_.items, {}, [](const GresItem& item) { return item.gpu; });
+    for (GresItem& item : absent) {
+      const auto later = std::ranges::find_if(out_.items, [&](const GresItem& other) {
+        return natural_less(item.files.front(), other.files.front());
+      });
+      out_.items.insert(later, std::move(item));
     }
+  }
+
+  /// As many as slurm.conf counts; lines beyond that name what the node does not have to have.
+  void keep_absent() {
+    std::uint64_t wanted = counted("gpu");
+    while (counted_gpus() > wanted) {
+      const auto last =
+          std::ranges::find_if(out_.items.rbegin(), out_.items.rend(),
+                               [](const GresItem& item) { return !item.missing.empty(); });
+      if (last == out_.items.rend()) break;
+      out_.items.erase(std::next(last).base());
+      if (out_.fault.empty() && !too_few_.empty()) out_.fault = too_few_.front();
+    }
+    absent_ = static_cast<std::uint64_t>(std::ranges::count_if(
+        out_.items, [](const GresItem& item) { return !item.missing.empty(); }));
   }
 
   /// The machine counts links to all GPUs it has; jobs may be given only some, in another order.
   [[nodiscard]] std::vector<int> links_of(const Gpu& gpu) const {
     std::vector<int> links;
     for (const GresItem& other : out_.items) {
-      if (gpu.links.empty() || other.gpu == nullptr) return {};
+      if (gpu.links.empty()) return {};
+      if (!other.missing.empty()) {
+        links.push_back(0);
+        continue;
+      }
+      if (other.gpu == nullptr) return {};
       links.push_back(gpu.links[static_cast<std::size_t>(other.gpu - machine_.gpus.data())]);
     }
     return links;
@@ -110,8 +166,10 @@ class Resolver {
       ++found;
     }
     if (found == line.amount()) return;
-    differ(line.at, fmt::format("{} GPUs{} are described, the machine has {}", line.amount(),
-                                line.type.empty() ? "" : " of type " + line.type, found));
+    differ(line.at,
+           fmt::format("{} GPUs{} are described, the machine has {}", line.amount(),
+                       line.type.empty() ? "" : " of type " + line.type, found),
+           true);
   }
 
   /// The GPU with these files; of parts of one, which share a file, the one that is called so.
@@ -143,9 +201,12 @@ class Resolver {
       believe(line, files);
       return;
     }
-    differ(line.at, fmt::format("{}={} is not a GPU of this machine, which has {}",
-                                line.one_device ? "MultipleFiles" : "File", fmt::join(files, ","),
-                                all_files()));
+    const std::string named =
+        fmt::format("{}={}", line.one_device ? "MultipleFiles" : "File", fmt::join(files, ","));
+    differ(line.at,
+           fmt::format("{} is not a GPU of this machine, which has {}", named, all_files()), true);
+    believe(line, files);
+    out_.items.back().missing = fmt::format("{} ({}) is not there", named, shown(line.at));
   }
 
   void believe(const GresLine& line, const std::vector<std::string>& files) {
@@ -225,6 +286,7 @@ class Resolver {
     std::map<std::string, std::uint64_t> found;
     std::uint64_t all = 0;
     for (const GresItem& item : out_.items) {
+      if (!item.missing.empty()) continue;
       found[item.type] += item.count;
       all += item.count;
     }
@@ -236,7 +298,8 @@ class Resolver {
       if (here < item.count) {
         differ(counted_->at,
                fmt::format("Gres=gpu:{}{}{}, but the machine has {}", item.type,
-                           item.type.empty() ? "" : ":", item.count, in_words(found)));
+                           item.type.empty() ? "" : ":", item.count, in_words(found)),
+               true);
       }
     }
     if (all > wanted) {
@@ -304,7 +367,9 @@ class Resolver {
   const device::Machine& machine_;
   std::vector<const GresLine*> lines_;
   const conf::Located<std::vector<text::TresItem>>* counted_ = nullptr;
-  bool looked_ = true;  // not AutoDetect=off
+  bool looked_ = true;                // not AutoDetect=off
+  std::vector<std::string> too_few_;  // differences that missing GPUs explain
+  std::uint64_t absent_ = 0;          // GPUs that lines name and that are not there
   Bits used_;
   Gres out_;
 };
@@ -326,9 +391,18 @@ Result<device::Detect> detect_of(const std::optional<conf::GresConf>& gres,
               "write AutoDetect=off and a line with File= for them");
 }
 
+std::optional<LibraryNumber> number_in(const survey::Survey& told, const device::Gpu& gpu) {
+  for (const survey::FoundInstance& part : told.instances) {
+    if (part.uuid == gpu.uuid) return LibraryNumber{part.gpu, part.gpu_instance};
+  }
+  const auto at = std::ranges::find(told.gpus, gpu.uuid, &survey::FoundGpu::uuid);
+  if (at == told.gpus.end() || gpu.uuid.empty()) return std::nullopt;
+  return LibraryNumber{at->index, std::nullopt};
+}
+
 Gres resolve_gres(const device::Machine& machine, const conf::Config& config,
-                  const std::string& node) {
-  return Resolver(machine, config, node).resolve();
+                  const std::string& node, const std::vector<KnownGpu>& known) {
+  return Resolver(machine, config, node).resolve(known);
 }
 
 void Gres::tell(wire::NodeReport& report) const {
@@ -353,7 +427,7 @@ void Gres::tell(wire::NodeReport& report) const {
     found.set_type(name.second);
     found.set_count(count);
   }
-  if (strict && !differences.empty()) report.set_gres_fault(differences.front());
+  if (strict) report.set_gres_fault(fault);
 }
 
 }  // namespace berth::node

@@ -116,7 +116,9 @@ TEST(Gres, WithoutAutoDetectLinesDecide) {
   // A device that is there and that nobody knows is believed; one that is not there is not.
   const Gres odd =
       resolved("l40s-pcie-4", "Name=gpu File=/dev/null\nName=gpu File=/dev/none\n", "gpu:2");
-  EXPECT_EQ(odd.items.size(), 1u);
+  ASSERT_EQ(odd.items.size(), 2u);
+  EXPECT_EQ(odd.items[0].missing, "");
+  EXPECT_EQ(odd.items[1].missing, "File=/dev/none (gres.conf:2) is not there");
   EXPECT_THAT(odd.differences,
               ElementsAre(HasSubstr("gres.conf:2: File=/dev/none is not a GPU of this machine"),
                           HasSubstr("slurm.conf:4: Gres=gpu:2")));

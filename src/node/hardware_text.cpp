@@ -84,6 +84,11 @@ std::string gres_lines(const Gres& gres, const device::Machine& machine) {
     out += gres_line(item, index, machine.sockets * machine.cores_per_socket);
     ++index;
   }
+  index = 0;
+  for (const GresItem& item : gres.items) {
+    if (!item.missing.empty()) out += fmt::format("# GPU {} is missing: {}\n", index, item.missing);
+    ++index;
+  }
   for (const std::string& one : gres.differences) out += fmt::format("# {}\n", one);
   return out;
 }

@@ -9,7 +9,9 @@
 #include <map>
 
 #include "conf/slurm_lines.h"
+#include "node/missing_gpus.h"
 #include "site/site.h"
+#include "step/spool.h"
 #include "text/hostlist.h"
 #include "text/words.h"
 
@@ -86,23 +88,6 @@ std::optional<conf::NodeLine> created_line(const std::string& text) {
   return line;
 }
 
-/// The files of GPUs as they were found, which gres.conf need not name.
-void name_files(const Gres& found, cluster::Node& node) {
-  std::vector<const GresItem*> gpus;
-  for (const GresItem& item : found.items) {
-    if (item.name == "gpu") gpus.push_back(&item);
-  }
-  for (cluster::Gres& gres : node.gres) {
-    if (gres.name != "gpu" || gres.devices.size() != gpus.size()) continue;
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-      const std::vector<std::string>& files = gpus[i]->files;
-      if (files.empty()) continue;
-      gres.devices[i].file = files.front();
-      gres.devices[i].other_files.assign(files.begin() + 1, files.end());
-    }
-  }
-}
-
 /// `name`: of the real node; "" = all nodes are this agent's.
 FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster,
                      const std::string& name) {
@@ -115,6 +100,43 @@ FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster
 }
 
 }  // namespace
+
+std::string with_names(std::string text, const std::string& host, const std::string& node) {
+  for (const auto& [word, value] : {std::pair{"%h", host}, std::pair{"%n", node}}) {
+    for (std::size_t at; (at = text.find(word)) != std::string::npos;) text.replace(at, 2, value);
+  }
+  return text;
+}
+
+std::string known_gpus_file(const std::string& spool) {
+  return spool + "/gpus";
+}
+
+void name_files(const Gres& found, FenceConf& fences) {
+  std::vector<const GresItem*> gpus;
+  for (const GresItem& item : found.items) {
+    if (item.name == "gpu") gpus.push_back(&item);
+  }
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    if (!gpus[i]->missing.empty()) fences.missing_gpus.set(i);
+  }
+  for (cluster::Node& node : fences.nodes) {
+    for (cluster::Gres& gres : node.gres) {
+      if (gres.name != "gpu" || gres.devices.size() != gpus.size()) continue;
+      for (std::size_t i = 0; i < gpus.size(); ++i) {
+        const std::vector<std::string>& files = gpus[i]->files;
+        if (files.empty()) continue;
+        gres.devices[i].file = files.front();
+        gres.devices[i].other_files.assign(files.begin() + 1, files.end());
+      }
+    }
+  }
+}
+
+std::string spool_directory(const Options& options, const conf::DaemonKeys& keys,
+                            const std::string& host, const std::string& node) {
+  return options.spool.empty() ? with_names(keys.spool_dir, host, node) : options.spool;
+}
 
 Result<FenceConf> read_fence_conf(const Options& options, const std::string& name) {
   const ConfSource source{std::filesystem::path(options.conf)};
@@ -140,12 +162,15 @@ Result<Inventory> take_inventory(const Options& options, const std::vector<std::
     if (!detect) return pass(std::move(detect.error()));
     search.detect = *detect;
     inventory.machine = device::this_machine(search);
-    inventory.gres = resolve_gres(inventory.machine, *config, name);
+    const std::string spool = spool_directory(options, inventory.keys, device::host_name(), name);
+    const auto known = step::read_file(known_gpus_file(spool));
+    inventory.gres = resolve_gres(inventory.machine, *config, name,
+                                  read_known_gpus(known.value_or(std::string())));
     inventory.nodes.push_back(report_of(inventory.machine, name));
     inventory.gres.tell(inventory.nodes.back());
     if (const auto site = site::from_config(*config)) {
       inventory.fences = fence_conf(*config, site->cluster, name);
-      for (cluster::Node& node : inventory.fences.nodes) name_files(inventory.gres, node);
+      name_files(inventory.gres, inventory.fences);
     }
     return inventory;
   }

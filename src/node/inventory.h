@@ -29,6 +29,16 @@ struct Inventory {
 Result<Inventory> take_inventory(const Options& options,
                                  const std::vector<std::string>& created = {});
 
+/// %h and %n of SlurmdSpoolDir and SlurmdLogFile.
+std::string with_names(std::string text, const std::string& host, const std::string& node);
+std::string spool_directory(const Options& options, const conf::DaemonKeys& keys,
+                            const std::string& host, const std::string& node);
+/// Where an agent keeps which GPUs its node had when all were there.
+std::string known_gpus_file(const std::string& spool);
+
+/// The files of GPUs as they were found, which gres.conf need not name.
+void name_files(const Gres& found, FenceConf& fences);
+
 /// What of the files matters to fences, read again. `name`: of the real node; "" = with --emulate.
 Result<FenceConf> read_fence_conf(const Options& options, const std::string& name);
 

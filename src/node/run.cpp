@@ -26,14 +26,6 @@ std::string beside_this_program(std::string_view name) {
   return fmt::format("{}/{}", self.substr(0, self.rfind('/')), name);
 }
 
-/// %h and %n of SlurmdSpoolDir and SlurmdLogFile.
-std::string with_names(std::string text, const std::string& host, const std::string& node) {
-  for (const auto& [word, value] : {std::pair{"%h", host}, std::pair{"%n", node}}) {
-    for (std::size_t at; (at = text.find(word)) != std::string::npos;) text.replace(at, 2, value);
-  }
-  return text;
-}
-
 Result<void> become_daemon() {
   const pid_t pid = ::fork();
   if (pid < 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(errno)));
@@ -63,7 +55,7 @@ Result<void> run_agent(const Options& given) {
 
   Agent::Place place;
   place.emulated = options.emulate;
-  place.spool = options.spool.empty() ? with_names(keys.spool_dir, host, name) : options.spool;
+  place.spool = spool_directory(options, keys, host, name);
   place.supervisor = beside_this_program("berth-stepd");
   if (::access(place.supervisor.c_str(), X_OK) != 0) {
     return fail(Code::io, fmt::format("cannot run {}: {}", place.supervisor, std::strerror(errno)),
@@ -90,6 +82,9 @@ Result<void> run_agent(const Options& given) {
     place.look_again = [options](const std::vector<std::string>& created) {
       return take_inventory(options, created);
     };
+  }
+  if (!options.emulate) {
+    place.look_at_machine = [options] { return take_inventory(options); };
   }
   place.read_fences = [options, of = options.emulate ? std::string() : name] {
     return read_fence_conf(options, of);

@@ -114,6 +114,11 @@ void StepGpus::add(const GpuRound& round) {
   }
   for (auto& [mark, step] : marked_) {
     ++step->rounds;
+    for (const auto& [number, index] : step->step.gpus) {
+      const auto sample = round.samples.find(number);
+      if (sample == round.samples.end() || !sample->second.power_mw) continue;
+      step->energy_mj = step->energy_mj.value_or(0) + *sample->second.power_mw;  // of one second
+    }
     look_for_crowd(round, on, *step);
     for (auto& [rank, use] : step->tasks) {
       const Task task{step, rank};
@@ -173,6 +178,9 @@ void StepGpus::put(const NodeStep& at, bool ended, wire::StepFigures& figures) c
     wire::note(*figures.mutable_gpu_busy(), rank,
                whole(use.busy_sum / static_cast<double>(found->second.rounds)),
                whole(use.busy_most));
+  }
+  if (const auto energy = found->second.energy_mj) {
+    wire::note(*figures.mutable_gpu_energy(), found->second.tasks.begin()->first, *energy, *energy);
   }
 }
 

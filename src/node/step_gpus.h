@@ -67,9 +67,10 @@ class StepGpus {
   struct Metered {
     Step step;
     std::uint64_t rounds = 0;
-    std::map<std::uint32_t, Use> tasks;  // by rank
-    int crowded_rounds = 0;              // in a row
-    Crowd crowd;                         // at the last of them
+    std::map<std::uint32_t, Use> tasks;      // by rank
+    std::optional<std::uint64_t> energy_mj;  // of its GPUs; unset = none has told it
+    int crowded_rounds = 0;                  // in a row
+    Crowd crowd;                             // at the last of them
   };
   struct Task {
     Metered* step = nullptr;

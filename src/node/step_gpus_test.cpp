@@ -9,6 +9,7 @@ namespace {
 const NodeStep kFirst{"n1", {7, 1, 0}};
 const NodeStep kSecond{"n1", {8, 1, 0}};
 const NodeStep kNoGpus{"n1", {9, 1, 0}};
+const NodeStep kOther{"n1", {10, 1, 0}};
 
 class StepGpusTest : public testing::Test {
  protected:
@@ -43,6 +44,24 @@ class StepGpusTest : public testing::Test {
     return at == marks_.end() ? std::nullopt : std::optional(at->second);
   }};
 };
+
+TEST_F(StepGpusTest, EnergyIsOfTheGpusThatTheStepHas) {
+  gpus_.begin({.at = kOther,
+               .mark = "other",
+               .uid = 1001,
+               .has_gpus = true,
+               .ranks = {2, 3},
+               .gpus = {{1, 0}, {2, 1}}});
+  GpuRound out;
+  for (std::uint32_t i = 0; i < 4; ++i) out.samples[i].gpu = i;
+  out.samples[0].power_mw = 500'000;  // somebody else's
+  out.samples[1].power_mw = 300'000;
+  gpus_.add(out);
+  gpus_.add(out);
+  EXPECT_EQ(put(kOther, true).gpu_energy().total(), 600'000U);
+  EXPECT_EQ(put(kOther, true).gpu_energy().tasks(), 1U) << "it is of the node";
+  EXPECT_FALSE(put(kFirst, true).has_gpu_energy()) << "no GPU of it tells";
+}
 
 TEST_F(StepGpusTest, MemoryIsOfProcessesAndBusyIsShared) {
   // Two processes of task 4 on two GPUs, task 5 and another job's step beside it on the second,

@@ -142,14 +142,27 @@ bool Steps::drop_groups(const Step& step) {
 }
 
 void Steps::tidy_groups(const Step& step) {
-  if (!step.cgroup.empty()) here_.cgroups.tidy(step.cgroup);
-  if (!here_.fencing.active()) return;
-  if (const auto spec = wire::decode<wire::StepSpec>(step.spec)) here_.fencing.tidy(*spec);
+  tidy_groups(step.cgroup, step.spec);
+}
+
+/// Others (an exporter) may be in the job's group for a moment; it must not stay for them.
+void Steps::tidy_groups(const std::string& cgroup, const std::string& spec) {
+  bool gone = cgroup.empty() || here_.cgroups.tidy(cgroup);
+  if (here_.fencing.active()) {
+    const auto decoded = wire::decode<wire::StepSpec>(spec);
+    if (decoded) gone = here_.fencing.tidy(*decoded) && gone;
+  }
+  if (gone) return;
+  here_.loop.after(std::chrono::seconds(1), [this, cgroup, spec] { tidy_groups(cgroup, spec); });
 }
 
 bool Steps::uses(const std::string& cgroup) const {
   return std::ranges::any_of(steps_,
                              [&](const auto& entry) { return entry.second.cgroup == cgroup; });
+}
+
+bool Steps::knows(std::uint32_t job) const {
+  return std::ranges::any_of(steps_, [&](const auto& entry) { return entry.first.key.job == job; });
 }
 
 bool Steps::knows(std::uint32_t job, const std::string& step) const {

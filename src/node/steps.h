@@ -125,6 +125,7 @@ class Steps {
   [[nodiscard]] std::optional<NodeStep> owner(std::uint32_t pid) const;
   /// Whether an attempt of the step is known on one of the nodes.
   [[nodiscard]] bool knows(std::uint32_t job, const std::string& step) const;
+  [[nodiscard]] bool knows(std::uint32_t job) const;
   /// fn(at, spec, mark) for each step that has not ended; the mark is BERTH_STEP of its processes.
   template <class Fn>
   void each_running(Fn&& fn) const {
@@ -174,6 +175,7 @@ class Steps {
   bool drop_groups(const Step& step);
   /// What the groups stood in.
   void tidy_groups(const Step& step);
+  void tidy_groups(const std::string& cgroup, const std::string& spec);
   wire::Supervise order_for(const Step& step, const wire::Program& program) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);

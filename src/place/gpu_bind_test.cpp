@@ -141,6 +141,15 @@ TEST_F(GpuBinding, RecordedBehindAFence) {
   EXPECT_EQ(batch_environment(cluster_, job.facts()).at("CUDA_VISIBLE_DEVICES"), "0,1,2,3");
   const StepPlan shared = job.run("--gpus-per-task=1 --gres-flags=allow-task-sharing");
   EXPECT_EQ(corpus::gpus(shared) + " " + visible(shared), "0|2|1|3 0|2|1|3");
+  // Where the step's fence is the default, the choice is the variable's; --gres-flags goes both
+  // ways.
+  cluster_.settings.step_fence = true;
+  const StepPlan wide = job.run("--gpus-per-task=1");
+  EXPECT_EQ(corpus::gpus(wide) + " " + visible(wide), "0|2|1|3 0|2|1|3");
+  const StepPlan narrow = job.run("--gpus-per-task=1 --gres-flags=no-task-sharing");
+  EXPECT_EQ(corpus::gpus(narrow) + " " + visible(narrow), "0|2|1|3 0|0|0|0");
+  const StepPlan unbound = job.run("-n1 --gres=gpu:2");
+  EXPECT_EQ(corpus::gpus(unbound) + " " + visible(unbound), "0,1 0,1");
 }
 
 TEST_F(GpuBinding, ImpliedByTasksPerGpu) {

@@ -90,7 +90,8 @@ class AskMaker {
     ask_.immediate = srun_.immediate;
     ask_.enforce_binding =
         srun_.gres_flags.enforce_binding || cluster_.settings.enforce_binding_gres;
-    ask_.allow_task_sharing = srun_.gres_flags.allow_task_sharing;
+    ask_.allow_task_sharing = srun_.gres_flags.allow_task_sharing ||
+                              (cluster_.settings.step_fence && !srun_.gres_flags.no_task_sharing);
     if (srun_.memory && srun_.memory->mb > 0 && cluster_.settings.memory_is_consumed) {
       ask_.memory = srun_.memory;
     }

@@ -10,6 +10,7 @@
 #include "request/conflicts.h"
 #include "request/counts.h"
 #include "request/directives.h"
+#include "request/effects.h"
 #include "request/environment.h"
 #include "request/getopt.h"
 #include "request/table.h"
@@ -210,6 +211,7 @@ class Parser {
     if (Result<void> settled = resolve_conflicts(command_, step_, request.given); !settled) {
       return settled;
     }
+    if (Result<void> done = check_effects(step_, request.given, out_.warnings); !done) return done;
     if (Result<void> built = build(request); !built) return built;
     if (Result<void> checked = check_request(request, step_); !checked) return checked;
     out_.components.push_back(std::move(request));

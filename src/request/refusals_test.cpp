@@ -182,6 +182,10 @@ constexpr RefusedCase kValues[] = {
      "255: srun: error: unrecognized --mem-bind argument \"near\" | "
      "srun: error: Invalid --mem-bind specification"},
     {"srun --gres-flags=tight true", "255: srun: error: Invalid --gres-flags specification"},
+    {"srun --gres-flags=allow-task-sharing,no-task-sharing true",
+     "255: srun: error: Invalid --gres-flags specification"},
+    {"sbatch --gres-flags=no-task-sharing --wrap x",
+     "255: sbatch: error: Invalid --gres-flags specification"},
     {"sbatch --gres-flags=allow-task-sharing --wrap x",
      "255: sbatch: error: Invalid --gres-flags specification"},
     {"srun --het-group=x true", "255: srun: error: Invalid --het-group specification"},

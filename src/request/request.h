@@ -93,6 +93,7 @@ struct GresFlags {
   bool enforce_binding = false;
   bool disable_binding = false;
   bool allow_task_sharing = false;
+  bool no_task_sharing = false;  // berth's own: where the configuration allows it
   bool one_task_per_sharing = false;
   bool multiple_tasks_per_sharing = false;
 };

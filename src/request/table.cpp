@@ -64,6 +64,8 @@ std::string_view word_of(Status status) {
       return "refused";
     case Status::no_op:
       return "no-op";
+    case Status::told:
+      return "told";
   }
   return "";
 }
@@ -178,7 +180,10 @@ std::string options_page() {
       "* **honoured**: the plan follows it.\n"
       "* **recorded**: its value is checked and kept for whoever queues and starts the job.\n"
       "* **refused**: berth cannot do it, says so by name, and says what to do instead.\n"
-      "* **no-op**: accepted; there is nothing for it to do.\n\n"
+      "* **no-op**: accepted; there is nothing for it to do.\n"
+      "* **told**: accepted; berth says on a line that begins `berth: ` that it has no effect, "
+      "and\n"
+      "  why.\n\n"
       "`=` takes a value, `[=]` takes one only when it is attached. The command line beats the\n"
       "variables, which beat `#SBATCH` lines. Besides these variables srun reads\n"
       "`SLURM_HOSTFILE` and `SLURM_DIST_PLANESIZE`, and every command `SLURM_EXIT_ERROR`.\n\n"

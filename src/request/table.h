@@ -20,6 +20,7 @@ enum class Status : std::uint8_t {
   recorded,  // checked, and kept for whoever queues and starts the job
   refused,   // berth cannot do it and says so
   no_op,     // does nothing, in Slurm too or because berth needs no such knob
+  told,      // berth cannot do it, runs the job without, and says so
 };
 
 /// Sets of commands, as bits.

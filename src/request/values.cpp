@@ -91,10 +91,14 @@ Result<std::uint32_t> number_value(const Value& value, std::uint32_t least) {
 }
 
 Applied apply_value(const Value& value, Request& request) {
-  if (row_of(value.opt).status == Status::refused) return refuse(value);
+  const bool refused = row_of(value.opt).status == Status::refused;
   for (const auto group : {size_value, resource_value, place_value, queue_value, step_value}) {
-    if (const Apply apply = group(value.opt); apply != nullptr) return apply(value, request);
+    const Apply apply = group(value.opt);
+    if (apply == nullptr) continue;
+    Applied applied = apply(value, request);
+    if (!applied || !refused) return applied;
   }
+  if (refused) return refuse(value);
   return {};  // flags and free text that only `given` keeps
 }
 

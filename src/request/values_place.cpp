@@ -248,6 +248,13 @@ Applied cpu_bind(const Value& value, Request& request) {
 Applied mem_bind(const Value& value, Request&) {
   constexpr std::string_view kForms =
       "[quiet,|verbose,] and none, local, rank, prefer, sort, nosort, map_mem:ids, mask_mem:masks";
+  const auto other = [&] {
+    return fail(Code::unsupported,
+                fmt::format("--mem-bind={} is not supported by berth", value.text),
+                "none and local are; numactl in the command can do the rest, e.g. srun numactl "
+                "--membind=0 ./program");
+  };
+  bool bound = false;
   std::string_view rest = value.text;
   if (rest == "help") return answer({"Memory bind options:", std::string(kForms)});
   bool verbose = false;
@@ -262,16 +269,19 @@ Applied mem_bind(const Value& value, Request&) {
                             : kind == "map_mem" && text::parse_id_map(list).has_value();
     if (!good) return unrecognized(value, rest, std::string(kForms));
     rest = word == 0 ? std::string_view() : rest.substr(0, word - 1);
+    bound = true;
   }
-  if (rest.empty()) return {};
+  if (rest.empty()) return bound ? Applied(other()) : Applied();
   for (const std::string_view word : text::split(rest, ',')) {
     constexpr std::string_view kWords[] = {"none",   "no", "local", "rank",
                                            "prefer", "p",  "sort",  "nosort"};
     if (std::ranges::find(kWords, text::to_lower(word)) == std::end(kWords)) {
       return unrecognized(value, word, std::string(kForms));
     }
+    const std::string kind = text::to_lower(word);
+    bound = bound || (kind != "none" && kind != "no" && kind != "local");
   }
-  return {};
+  return bound ? Applied(other()) : Applied();
 }
 
 }  // namespace

@@ -122,6 +122,7 @@ constexpr Flag kFlags[] = {
     {"enforce-binding", &GresFlags::enforce_binding},
     {"disable-binding", &GresFlags::disable_binding},
     {"allow-task-sharing", &GresFlags::allow_task_sharing},
+    {"no-task-sharing", &GresFlags::no_task_sharing},
     {"one-task-per-sharing", &GresFlags::one_task_per_sharing},
     {"multiple-tasks-per-sharing", &GresFlags::multiple_tasks_per_sharing},
 };
@@ -131,13 +132,19 @@ Applied gres_flags(const Value& value, Request& request) {
   for (const std::string_view word : text::split(value.text, ',')) {
     const auto* flag = std::ranges::find_if(
         kFlags, [&](const Flag& known) { return text::equal_ignoring_case(known.name, word); });
-    if (flag == std::end(kFlags) ||
-        (flag->field == &GresFlags::allow_task_sharing && value.command != Command::srun)) {
+    const bool of_steps =
+        flag != std::end(kFlags) && (flag->field == &GresFlags::allow_task_sharing ||
+                                     flag->field == &GresFlags::no_task_sharing);
+    if (flag == std::end(kFlags) || (of_steps && value.command != Command::srun)) {
       return invalid_value(value,
                            "enforce-binding, disable-binding, one-task-per-sharing, "
-                           "multiple-tasks-per-sharing or (srun) allow-task-sharing");
+                           "multiple-tasks-per-sharing or (srun) allow-task-sharing, "
+                           "no-task-sharing");
     }
     flags.*(flag->field) = true;
+  }
+  if (flags.allow_task_sharing && flags.no_task_sharing) {
+    return invalid_value(value, "allow-task-sharing or no-task-sharing, not both");
   }
   const bool sharing = flags.one_task_per_sharing || flags.multiple_tasks_per_sharing;
   if (sharing && !value.around->multiple_sharing_gres) {

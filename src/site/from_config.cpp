@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "conf/gpu_parameters.h"
 #include "site/devices.h"
 #include "site/hardware.h"
 #include "site/limits.h"
@@ -119,6 +120,7 @@ class Builder {
     }
     s.task_affinity = has(conf.task_plugins, "task/affinity");
     s.constrain_devices = config_.fence() != nullptr && config_.fence()->constrain_devices;
+    if (const auto gpus = conf::gpu_parameters(conf.daemon.node)) s.step_fence = gpus->step_fence;
     if (config_.cgroup && config_.cgroup->constrains() && config_.fence() == nullptr) {
       complaints_.warn(
           {config_.slurm.file, 0},

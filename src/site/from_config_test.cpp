@@ -419,6 +419,7 @@ TEST(FromConfig, FillsSettings) {
   EXPECT_EQ(s.placement, cluster::Placement::keep_whole);
   EXPECT_FALSE(s.task_affinity);
   EXPECT_TRUE(s.constrain_devices);
+  EXPECT_FALSE(s.step_fence);
   EXPECT_EQ(s.max_tasks_per_node, 9u);
   EXPECT_EQ(s.max_array_size, 8u);
   EXPECT_EQ(s.mpi_default, "pmi2");
@@ -430,6 +431,18 @@ TEST(FromConfig, FillsSettings) {
   EXPECT_TRUE(std::ranges::any_of(site->warnings, [](const std::string& warning) {
     return warning.find("ONE_TASK_PER_SHARING_GRES is not planned for") != std::string::npos;
   }));
+}
+
+TEST(FromConfig, FenceOfSteps) {
+  for (const bool step : {true, false}) {
+    const auto site =
+        read(std::string(
+                 "ClusterName=c\nNodeName=n\nPartitionName=p Nodes=n\nTaskPlugin=task/cgroup\n") +
+                 "SlurmdParameters=gpu_poll=50ms,gpu_fence=" + (step ? "step" : "task") + "\n",
+             std::nullopt, "ConstrainDevices=yes");
+    ASSERT_TRUE(site) << first_error(site);
+    EXPECT_EQ(site->cluster.settings.step_fence, step);
+  }
 }
 
 TEST(Hardware, TakesSpecializedCoresFromTheTop) {

@@ -52,6 +52,7 @@ void add_figures(StepFigures& sum, const StepFigures& of_node, std::string_view 
   both(of_node.cpu_khz(), of_node.has_cpu_khz(), &StepFigures::mutable_cpu_khz);
   both(of_node.gpu_memory(), of_node.has_gpu_memory(), &StepFigures::mutable_gpu_memory);
   both(of_node.gpu_busy(), of_node.has_gpu_busy(), &StepFigures::mutable_gpu_busy);
+  both(of_node.gpu_energy(), of_node.has_gpu_energy(), &StepFigures::mutable_gpu_energy);
 }
 
 std::uint64_t mean(const Spread& spread) {
