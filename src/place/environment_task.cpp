@@ -100,10 +100,7 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
                                  const StepPlan& step, const Environment& inherited)
     : cluster_(cluster), step_(step), common_(inherited) {
   // Hydra's own variables are for mpiexec in the script; a task is already where it should be.
-  for (const char* name : {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP",
-                           "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}) {
-    common_.erase(name);
-  }
+  drop_hydra_arguments(common_);
   put_job(common_, cluster, job);
   if (const auto name = inherited.find("SLURM_JOB_NAME"); name != inherited.end()) {
     common_["SLURM_JOB_NAME"] = name->second;
