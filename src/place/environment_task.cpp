@@ -37,6 +37,12 @@ void put_step(Environment& env, const cluster::Cluster& cluster, const StepPlan&
   env["SLURM_STEP_NUM_TASKS"] = env["SLURM_NTASKS"] = env["SLURM_NPROCS"] =
       std::to_string(step.ntasks);
   env["SLURM_STEP_TASKS_PER_NODE"] = env["SLURM_TASKS_PER_NODE"] = repetition_list(tasks);
+  // A number that srun was not given itself stays the job's, also where the step has another.
+  if (step.ntasks_per_node) {
+    const bool uniform = !tasks.empty() && std::ranges::count(tasks, tasks.front()) ==
+                                               static_cast<std::ptrdiff_t>(tasks.size());
+    env["SLURM_NTASKS_PER_NODE"] = std::to_string(uniform ? tasks.front() : *step.ntasks_per_node);
+  }
 }
 
 void put_request(Environment& env, const JobFacts& job, const StepPlan& step) {

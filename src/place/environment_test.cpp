@@ -208,6 +208,29 @@ TEST(TaskEnvironment, ShowsTheStepsOwnCpus) {
   EXPECT_EQ(env.at("SLURM_DIST_PLANESIZE"), "2");
 }
 
+TEST(TaskEnvironment, TasksPerNodeAreTheJobsUnlessTheStepSaysItself) {
+  const cluster::Cluster cluster = corpus::make();
+  Job job = sample(cluster);
+  struct Row {
+    const char* step;
+    const char* told;
+  };
+  for (const Row& row : {
+           Row{"-n1", "2"},  // as recorded
+           Row{"-N2 --ntasks-per-node=1", "1"},
+           Row{"--ntasks-per-node=1", "2"},      // not honoured: the job's 4 tasks do not fit
+           Row{"-n2 --ntasks-per-node=2", "1"},  // a ceiling: one on each node
+           Row{"-N1 --ntasks-per-node=2", "2"},
+           Row{"-n3 --ntasks-per-node=2", "2"},  // not as many on each
+       }) {
+    const StepPlan plan = job.plan(row.step);
+    ASSERT_EQ(plan.verdict, StepVerdict::starts) << row.step << corpus::lines(plan);
+    const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[0],
+                                             batch_environment(cluster, job.facts()));
+    EXPECT_EQ(env.at("SLURM_NTASKS_PER_NODE"), row.told) << row.step;
+  }
+}
+
 TEST(TaskEnvironment, OfAnOwnJobAsRecorded) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-n2 -c2 --gpus-per-task=1 --mem=2G",

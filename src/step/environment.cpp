@@ -59,10 +59,10 @@ void forget_outer_rendezvous(Environment& env) {
 /// Only what the user has not said.
 void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
                     const wire::Program& program, Environment& env) {
-  if (program.launcher() == "none") return;
   auto variables = launch::rendezvous(spec, task);
-  if (const auto at = env.find("SLURM_STEP_TASKS_PER_NODE");
-      at != env.end() && !variables.empty()) {
+  if (variables.empty()) return;  // no ranks: a script, a daemon
+  if (program.launcher() == "none") variables.clear();
+  if (const auto at = env.find("SLURM_STEP_TASKS_PER_NODE"); at != env.end()) {
     std::string each = launch::tasks_per_node(at->second);
     if (!each.empty()) variables.emplace_back("SLURM_NTASKS_PER_NODE", std::move(each));
   }
