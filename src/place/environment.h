@@ -33,9 +33,12 @@ class StepEnvironment {
   [[nodiscard]] Environment of(const TaskPlan& task) const;
 
  private:
+  [[nodiscard]] std::string local_share(const JobFacts& job, const StepNode& at) const;
+
   const cluster::Cluster& cluster_;
   const StepPlan& step_;
   Environment common_;
+  std::vector<std::string> local_shares_;  // by node of the step
 };
 /// What a rank started by mpirun sees on one node of the job: what the launcher's daemon there got
 /// (the first node has one too).

@@ -96,7 +96,6 @@ void put_task(Environment& env, const cluster::Cluster& cluster, const TaskPlan&
   env["SLURMD_NODENAME"] = node.name;
   put_network_address(env, cluster, task.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
-  env[kLocalShareVariable] = local_share_text(node, at.share, cluster.settings.constrain_devices);
   put_or_drop(env, "BERTH_TASK_CPUS", task.bound ? task.cpus.hex() : "");
 }
 
@@ -114,6 +113,20 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
   common_["SLURM_OOM_KILL_STEP"] = request::out_of_memory_kills_step(job.request) ? "1" : "0";
   put_step(common_, cluster, step);
   put_request(common_, job, step);
+  for (const StepNode& at : step.nodes) local_shares_.push_back(local_share(job, at));
+}
+
+/// What ranks may divide there. Daemons of mpirun are shown no GPUs that were asked for by task,
+/// but the ranks that they start have these as all others of the job.
+std::string StepEnvironment::local_share(const JobFacts& job, const StepNode& at) const {
+  const cluster::NodeShare* share = &at.share;
+  if (step_.launcher) {
+    const auto& held = job.allocation.nodes;
+    const auto whole = std::ranges::find(held, at.share.node, &cluster::NodeShare::node);
+    if (whole != held.end()) share = &*whole;
+  }
+  return local_share_text(cluster_.nodes[at.share.node], *share,
+                          cluster_.settings.constrain_devices, step_.launcher);
 }
 
 Environment StepEnvironment::of(const TaskPlan& task) const {
@@ -123,6 +136,7 @@ Environment StepEnvironment::of(const TaskPlan& task) const {
   put_cpu_bind(env, at);
   put_gpus(env, cluster_, step_, task, at);
   put_task(env, cluster_, task, at);
+  env[kLocalShareVariable] = local_shares_[task.node_id];
   return env;
 }
 
