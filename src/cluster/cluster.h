@@ -184,6 +184,7 @@ struct Settings {
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::no;
   Placement placement = Placement::best_fit;
   std::string mpi_default = "none";
+  bool hydra_bootstrap = true;  // MpiParams lacks disable_slurm_hydra_bootstrap
 };
 
 struct Cluster {

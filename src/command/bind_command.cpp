@@ -11,9 +11,10 @@
 
 #include "base/fd.h"
 #include "command/messages.h"
-#include "command/submit_asked.h"
 #include "device/machine.h"
+#include "place/bind_words.h"
 #include "place/local_ranks.h"
+#include "place/rank_variables.h"
 #include "request/request.h"
 #include "text/number.h"
 #include "text/words.h"
@@ -35,81 +36,8 @@ of srun --gpus-per-task. For ranks that srun does not start itself:
   --verbose          say what the rank got on standard error
   -h, --help         this text
 
-The rank on the node is read from the variables of Open MPI, MPICH, Intel MPI, MVAPICH2, torchrun or srun.
+The rank on the node is read from the variables of torchrun, Open MPI, MPICH, Intel MPI, MVAPICH2, PALS or srun.
 )";
-
-struct RankVariables {
-  const char* rank;
-  const char* ranks;
-};
-/// The launcher nearest to the program first: mpirun may run in a task of srun, and torchrun in
-/// both.
-constexpr std::array kBindVariables = {
-    RankVariables{"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    RankVariables{"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
-    RankVariables{"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},
-    RankVariables{"LOCAL_RANK", "LOCAL_WORLD_SIZE"},
-};
-constexpr const char* kUsualList = "CUDA_VISIBLE_DEVICES";
-/// What programs of AMD read instead of ROCR_VISIBLE_DEVICES.
-constexpr const char* kHipList = "HIP_VISIBLE_DEVICES";
-
-struct BindOptions {
-  std::optional<std::uint32_t> gpus_per_rank;
-  bool verbose = false;
-  bool help = false;
-  std::vector<std::string> argv;
-};
-
-Result<BindOptions> read_bind_options(std::span<const std::string> words) {
-  BindOptions out;
-  std::size_t i = 0;
-  for (; i < words.size(); ++i) {
-    std::string_view word = words[i];
-    if (word == "--") {
-      ++i;
-      break;
-    }
-    if (!word.starts_with('-')) break;
-    if (word == "-h" || word == "--help") {
-      out.help = true;
-    } else if (word == "-v" || word == "--verbose") {
-      out.verbose = true;
-    } else if (word.starts_with("--gpus-per-rank")) {
-      word.remove_prefix(std::string_view("--gpus-per-rank").size());
-      const bool attached = word.starts_with('=');
-      if (!attached && (!word.empty() || ++i >= words.size())) {
-        return fail(Code::option_syntax, "--gpus-per-rank needs a number");
-      }
-      const auto number =
-          text::parse_number(attached ? word.substr(1) : std::string_view(words[i]), 1024);
-      if (!number) return fail(Code::bad_value, "--gpus-per-rank needs a number up to 1024");
-      out.gpus_per_rank = static_cast<std::uint32_t>(*number);
-    } else {
-      return fail(Code::option_syntax, fmt::format("unknown option {}", word),
-                  "a program whose name begins with - comes after --");
-    }
-  }
-  out.argv.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
-  if (out.argv.empty() && !out.help) return fail(Code::option_syntax, "no program is given");
-  return out;
-}
-
-Result<place::LocalRank> rank_of(const request::Environment& environment) {
-  // torchrun inside mpirun: its processes have mpirun's variables too.
-  if (environment.contains("TORCHELASTIC_RUN_ID")) {
-    const auto rank = number_in(environment, "LOCAL_RANK");
-    const auto ranks = number_in(environment, "LOCAL_WORLD_SIZE");
-    if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
-  }
-  for (const RankVariables& names : kBindVariables) {
-    const auto rank = number_in(environment, names.rank);
-    const auto ranks = number_in(environment, names.ranks);
-    if (rank && ranks && *ranks > 0) return place::LocalRank{.rank = *rank, .ranks = *ranks};
-  }
-  return fail(Code::bad_value, "this process does not know its rank on the node",
-              "start it by mpirun, torchrun or srun: mpirun -np 4 berth bind ./app");
-}
 
 /// A file of /proc; "" when it may not be read.
 std::string read_proc(const std::string& path) {
@@ -166,21 +94,6 @@ request::Environment told_on_this_node(const request::Environment& own) {
   return out;
 }
 
-/// Under --gpus-per-task mpirun's daemons are told of no GPU at all, and MPICH's ranks of those of
-/// another node.
-void keep_own_gpus(const place::LocalShare& local, const Bits& own) {
-  if (local.share.gpus().empty()) return;
-  std::map<std::string, std::string> lists = local.variables(own);
-  const std::string ids = local.visible(own).list();
-  if (lists.empty()) lists[kUsualList] = ids;  // nobody else tells them
-  for (const auto& [name, list] : lists) {
-    // Where all are usual, only those that somebody reads.
-    const bool wanted = name == kUsualList || !local.usual_variables();
-    if (wanted || ::getenv(name.c_str()) != nullptr) ::setenv(name.c_str(), list.c_str(), 1);
-  }
-  if (::getenv(kHipList) != nullptr) ::setenv(kHipList, ids.c_str(), 1);
-}
-
 void bind_to(const Bits& cpus) {
   device::Search search;
   search.detect = device::Detect::off;  // only CPUs are of interest
@@ -203,7 +116,7 @@ int refuse(const Error& error) {
 }  // namespace
 
 int run_bind(std::span<const std::string> words, const request::Environment& environment) {
-  const Result<BindOptions> options = read_bind_options(words);
+  const Result<place::BindWords> options = place::read_bind_words(words);
   if (!options) {
     refuse(options.error());
     fmt::print(stderr, "{}", kBindUsage);
@@ -224,15 +137,23 @@ int run_bind(std::span<const std::string> words, const request::Environment& env
   }
   const auto local = place::read_local_share(share->second);
   if (!local) return refuse(local.error());
-  auto rank = rank_of(environment);
-  if (!rank) return refuse(rank.error());
+  auto rank = place::local_rank_of(environment, local->daemon);
+  if (!rank) {
+    return refuse(fail(Code::bad_value, "this process does not know its rank on the node",
+                       "start it by mpirun, torchrun or srun: mpirun -np 4 berth bind ./app")
+                      .error());
+  }
   rank->gpus_per_rank = options->gpus_per_rank;
-  rank->cpus_per_rank = number_in(environment, "SLURM_CPUS_PER_TASK").value_or(1);
+  rank->cpus_per_rank = place::cpus_of_rank(environment);
   const auto choice = place::choose_for_rank(*local, *rank);
   if (!choice) return refuse(choice.error());
-  keep_own_gpus(*local, choice->gpus);
+  // Under --gpus-per-task mpirun's daemons are told of no GPU at all, and MPICH's ranks of those of
+  // another node.
+  for (const auto& [name, value] : local->rank_variables(choice->gpus, environment)) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
   if (choice->bound) {
-    ::setenv("BERTH_TASK_CPUS", choice->cpus.hex().c_str(), 1);
+    ::setenv(place::kTaskCpus, choice->cpus.hex().c_str(), 1);
     if (!environment.contains("BERTH_PRETENDED")) bind_to(choice->cpus);
   }
   if (options->verbose) {

@@ -279,12 +279,22 @@ void watch_of_gpus(const Pair& pair, const DaemonKeys& keys, Complaints& complai
   if (!read) complaints.error(pair.at, fmt::format("{}={}", pair.key, read.error().what()));
 }
 
-/// What MpiParams says of ports; its other words are Slurm's own business.
-void step_ports(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+/// The words of MpiParams.
+void mpi_parameters(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
   keys.step_ports.reset();
+  keys.hydra_bootstrap = true;
   for (const std::string& word : word_list(pair).value) {
     constexpr std::string_view kPorts = "ports=";
-    if (!text::equal_ignoring_case(word.substr(0, kPorts.size()), kPorts)) continue;
+    constexpr std::string_view kNoHydra = "disable_slurm_hydra_bootstrap";
+    if (text::equal_ignoring_case(word, kNoHydra)) {
+      keys.hydra_bootstrap = false;
+      continue;
+    }
+    if (!text::equal_ignoring_case(word.substr(0, kPorts.size()), kPorts)) {
+      complaints.warn(pair.at, fmt::format("{}={}: not used; known are ports=FIRST-LAST and {}",
+                                           pair.key, shown(word), kNoHydra));
+      continue;
+    }
     const std::string_view value = std::string_view(word).substr(kPorts.size());
     const std::size_t dash = value.find('-');
     const auto first = text::parse_number(value.substr(0, dash), UINT16_MAX);
@@ -344,7 +354,7 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   std::visit(Apply{pair, keys, complaints}, row->to);
   if (is(pair, "LaunchParameters")) failure_grace(pair, keys, complaints);
   if (is(pair, "SlurmdParameters")) watch_of_gpus(pair, keys, complaints);
-  if (is(pair, "MpiParams")) step_ports(pair, keys, complaints);
+  if (is(pair, "MpiParams")) mpi_parameters(pair, keys, complaints);
   return true;
 }
 

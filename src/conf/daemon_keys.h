@@ -111,7 +111,8 @@ struct DaemonKeys {
   std::vector<std::string> accounting_tres;     // what is added to the usual ones
   std::string mpi_params;                       // MpiParams as written
   std::optional<PortSpan> step_ports;           // of MpiParams: "ports=12000-12999"
-  std::optional<std::uint32_t> failure_grace;   // of LaunchParameters, in seconds
+  bool hydra_bootstrap = true;  // false by disable_slurm_hydra_bootstrap of MpiParams
+  std::optional<std::uint32_t> failure_grace;  // of LaunchParameters, in seconds
   std::string mail_program = "/bin/mail";
 
   /// LaunchParameters=failure_grace=SECONDS (berth's own): how long the other tasks of a step have

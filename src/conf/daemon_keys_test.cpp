@@ -83,6 +83,18 @@ TEST(DaemonKeys, PortsOfSteps) {
   EXPECT_FALSE(read("MpiParams=disable_slurm_hydra_bootstrap").daemon.step_ports);
 }
 
+TEST(DaemonKeys, HydraIsToldOfSlurmUnlessTheSiteSaysNo) {
+  EXPECT_TRUE(read("").daemon.hydra_bootstrap);
+  EXPECT_TRUE(read("MpiParams=ports=100-200").daemon.hydra_bootstrap);
+  EXPECT_FALSE(read("MpiParams=disable_slurm_hydra_bootstrap").daemon.hydra_bootstrap);
+  EXPECT_FALSE(
+      read("MpiParams=ports=100-200,Disable_Slurm_Hydra_Bootstrap").daemon.hydra_bootstrap);
+  std::vector<std::string> warnings;
+  read("MpiParams=port=100-200", nullptr, &warnings);
+  EXPECT_THAT(warnings, ElementsAre("slurm.conf:2: MpiParams=port=100-200: not used; known are "
+                                    "ports=FIRST-LAST and disable_slurm_hydra_bootstrap"));
+}
+
 TEST(DaemonKeys, HowOftenTasksAreLookedAt) {
   EXPECT_EQ(read("").daemon.gather_seconds, 30u);
   EXPECT_EQ(read("JobAcctGatherFrequency=10").daemon.gather_seconds, 10u);

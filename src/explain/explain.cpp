@@ -284,7 +284,7 @@ class Explainer {
     }
     check_multi_prog(step, parts);
     if (!step.error) {
-      lister_.list_step(step, joined(all), parts, {});
+      lister_.list_step(step, joined(all), parts, {}, components_.front().argv);
       count_processes(step, components_.front().argv);
     }
     out_.steps.push_back(std::move(step));
@@ -399,7 +399,8 @@ class Explainer {
     }
     if (run.plan->verdict != place::StepVerdict::starts) return;
     step.id = run.plan->id;
-    lister_.list_step(step, joined(run.components), run.parts, run.inherited);
+    lister_.list_step(step, joined(run.components), run.parts, run.inherited,
+                      run.requests.front().argv);
     count_processes(step, run.requests.front().argv);
   }
 
@@ -420,7 +421,7 @@ class Explainer {
       step.notes.emplace_back("it runs where salloc runs, not in the job");
       return;
     }
-    lister_.list_local(step, like, local_processes(words, like.gpus.count()));
+    lister_.list_local(step, like, local_processes(words, like.gpus.count()), words);
     const bool by_ssh =
         command.launcher == Launcher::deepspeed && lint::deepspeed_reaches_hosts(words);
     if (by_ssh) {

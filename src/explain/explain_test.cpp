@@ -201,6 +201,70 @@ TEST_F(Explain, RanksOfMpirun) {
   EXPECT_EQ(tasks_of(bound.steps[0]), "0 gpu1 0 0x3 -\n1 gpu1 1 0x3 -\n2 gpu2 0 0x3 -\n");
 }
 
+/// GPUs of each task: "0 2|1 3", a bar between nodes.
+std::string gpus_by_node(const Step& step) {
+  std::string out;
+  for (std::size_t i = 0; i < step.tasks.size(); ++i) {
+    if (i > 0) out += step.tasks[i].node == step.tasks[i - 1].node ? " " : "|";
+    out += step.tasks[i].gpus.list();
+  }
+  return out;
+}
+
+TEST_F(Explain, RanksThatBerthBindBinds) {
+  struct Row {
+    const char* directives;
+    const char* line;
+    const char* gpus;
+  };
+  // Ranks take cores of the two sockets in turn, and GPUs that are near to these.
+  for (const Row& row : {
+           Row{"-N2 --ntasks-per-node=4 --gres=gpu:4", "mpirun -np 8 berth bind ./a",
+               "0 2 1 3|0 2 1 3"},
+           Row{"-N2 --ntasks-per-node=4 --gpus-per-task=1", "mpirun berth bind ./a",
+               "0 2 1 3|0 2 1 3"},
+           Row{"-N2 --ntasks-per-node=2 --gres=gpu:4", "mpiexec -n 4 berth bind ./a",
+               "0,1 2,3|0,1 2,3"},
+           Row{"-N1 -n2 --gres=gpu:4", "mpirun berth bind --gpus-per-rank 1 ./a", "0 2"},
+           Row{"-N1 -n2 --gres=gpu:4", "mpirun berth bind --gpus-per-rank=2 -- ./a", "0,1 2,3"},
+           Row{"-N1 -n8 --gres=gpu:4", "mpirun berth bind ./a", "0 2 0 2 1 3 1 3"},
+           Row{"-N1 -n4 --gres=gpu:4", "mpirun bash -c 'exec berth bind ./a'", "0 2 1 3"},
+           Row{"-N1 -n4 --gres=gpu:4", "srun berth bind ./a", "0 2 1 3"},
+           Row{"-N1 -n4 --gres=gpu:4", "torchrun --nproc_per_node=4 --no_python berth bind ./a",
+               "0 2 1 3"},
+       }) {
+    const Explanation e =
+        script(std::string("#SBATCH -t 10 ") + row.directives, row.line, {{"PATH", "/usr/bin"}});
+    ASSERT_EQ(e.steps.size(), 1u) << row.line;
+    EXPECT_EQ(gpus_by_node(e.steps[0]), row.gpus) << row.directives << ": " << row.line;
+    for (const Task& task : e.steps[0].tasks) {
+      EXPECT_EQ(task.cuda_visible_devices, task.gpus.list());
+      EXPECT_EQ(task.env.at("CUDA_VISIBLE_DEVICES"), task.gpus.list());
+    }
+    for (const lint::Finding& finding : e.findings) {
+      EXPECT_NE(finding.level, lint::Level::warning) << finding.code << ": " << finding.text;
+    }
+    EXPECT_TRUE(e.steps[0].notes.empty()) << e.steps[0].notes.front();
+  }
+  // Each has the cores that bind takes, too.
+  const Explanation cores = script("#SBATCH -N1 -n2 --gres=gpu:4 -t 10", "mpirun berth bind ./a");
+  EXPECT_EQ(tasks_of(cores.steps[0]), "0 gpu1 0 0x1 0,1\n1 gpu1 1 0x100 2,3\n");
+  EXPECT_TRUE(cores.steps[0].tasks[0].bound);
+  EXPECT_EQ(cores.steps[0].tasks[1].env.at("BERTH_TASK_CPUS"), "0x100");
+}
+
+TEST_F(Explain, SaysWhereBerthBindFails) {
+  const Explanation e =
+      script("#SBATCH -N1 -n4 --gres=gpu:4 -t 10", "mpirun berth bind --gpus-per-rank 2 ./a");
+  EXPECT_THAT(e.steps[0].notes,
+              ElementsAre("berth bind fails on gpu1: 4 ranks on this node with 2 GPUs each are 8 "
+                          "GPUs, but the job has 4 here"));
+  EXPECT_FALSE(e.fine());
+  const Explanation wrong =
+      script("#SBATCH -N1 -n4 --gres=gpu:4 -t 10", "mpirun berth bind --gpu 2 ./a");
+  EXPECT_THAT(wrong.steps[0].notes, ElementsAre("berth bind fails on gpu1: unknown option --gpu"));
+}
+
 TEST_F(Explain, LaunchersWithoutSrunStayOnTheFirstNode) {
   const Explanation e = script("#SBATCH -N2 --ntasks-per-node=1 --gpus-per-node=4 -c8 -t 10",
                                "torchrun --nproc_per_node=4 t.py");

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "explain/bind.h"
 #include "explain/job.h"
 #include "explain/processes.h"
+#include "lint/launch.h"
+#include "place/rank_variables.h"
 #include "place/step_het.h"
 
 namespace berth::explain {
@@ -42,8 +45,7 @@ bool TaskLister::room(Step& step) {
   return false;
 }
 
-Task TaskLister::task_of(const place::TaskPlan& planned,
-                         const place::StepEnvironment& environment) const {
+Task TaskLister::task_of(const place::TaskPlan& planned, Environment environment) const {
   Task task;
   task.rank = planned.rank;
   task.node = cluster_.nodes[planned.node].name;
@@ -51,9 +53,8 @@ Task TaskLister::task_of(const place::TaskPlan& planned,
   task.bound = planned.bound;
   task.cpus = planned.cpus;
   task.gpus = planned.gpus;
-  task.env = environment.of(planned);
-  task.cuda_visible_devices = find(task.env, kVisible);
-  if (!with_environments_) task.env.clear();
+  task.cuda_visible_devices = find(environment, kVisible);
+  if (with_environments_) task.env = std::move(environment);
   for (const Message& message : planned.messages) {
     task.messages.push_back(render(message, "slurmstepd"));
   }
@@ -61,8 +62,10 @@ Task TaskLister::task_of(const place::TaskPlan& planned,
 }
 
 void TaskLister::list_step(Step& step, const place::JobFacts& job,
-                           const std::vector<place::StepPlan>& parts,
-                           const Environment& inherited) {
+                           const std::vector<place::StepPlan>& parts, const Environment& inherited,
+                           const std::vector<std::string>& argv) {
+  // Under a torchrun it is not the task that is bound, but each of its workers.
+  Bind bind(lint::read_torch(argv) ? std::vector<std::string>() : argv);
   const Environment slurm = of_slurm(inherited);
   std::size_t first = 0;
   for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -70,7 +73,12 @@ void TaskLister::list_step(Step& step, const place::JobFacts& job,
     const place::StepEnvironment environment(cluster_, job, whole, slurm);
     const std::size_t end = std::min(first + parts[part].tasks.size(), whole.tasks.size());
     for (; first < end; ++first) {
-      if (room(step)) step.tasks.push_back(task_of(whole.tasks[first], environment));
+      if (!room(step)) continue;
+      const Environment env = environment.of(whole.tasks[first]);
+      Task task = task_of(whole.tasks[first], env);
+      const auto rank = place::local_rank_of(env, false);
+      if (rank) bind.apply(step, task, env, *rank);
+      step.tasks.push_back(std::move(task));
     }
   }
 }
@@ -83,13 +91,17 @@ void TaskLister::list_mpirun(Step& step, const place::JobFacts& job,
   const Environment script = place::batch_environment(cluster_, job);
   std::optional<place::StepEnvironment> environment;
   if (daemons) environment.emplace(cluster_, job, *daemons, script);
+  Bind bind(words);
   std::vector<Task> like;  // what any rank on a node sees: what the launcher's daemon there got
+  std::vector<Environment> told;
   for (std::size_t i = 0; i < job.allocation.nodes.size(); ++i) {
     const cluster::NodeShare& share = job.allocation.nodes[i];
     Task task;
     if (environment && i < daemons->tasks.size()) {
-      task = task_of(daemons->tasks[i], *environment);
+      told.push_back(environment->of(daemons->tasks[i]));
+      task = task_of(daemons->tasks[i], told.back());
     } else {
+      told.push_back(script);
       task = batch_task(job, script);
       if (!with_environments_) task.env.clear();
     }
@@ -98,6 +110,8 @@ void TaskLister::list_mpirun(Step& step, const place::JobFacts& job,
     if (task.cuda_visible_devices) task.gpus = share.gpus();
     like.push_back(std::move(task));
   }
+  std::vector<std::uint32_t> ranks(like.size());
+  for (const std::uint32_t node : layout.node_of_rank) ++ranks[node];
   std::vector<std::uint32_t> next(like.size());
   for (std::uint32_t rank = 0; rank < layout.node_of_rank.size(); ++rank) {
     const std::uint32_t node = layout.node_of_rank[rank];
@@ -106,15 +120,19 @@ void TaskLister::list_mpirun(Step& step, const place::JobFacts& job,
     Task task = like[node];
     task.rank = rank;
     task.local_id = local_id;
+    bind.apply(step, task, told[node], {.rank = local_id, .ranks = ranks[node]});
     step.tasks.push_back(std::move(task));
   }
 }
 
-void TaskLister::list_local(Step& step, const Task& like, std::uint32_t count) {
+void TaskLister::list_local(Step& step, const Task& like, std::uint32_t count,
+                            const std::vector<std::string>& words) {
+  Bind bind(words);
   for (std::uint32_t rank = 0; rank < count; ++rank) {
     if (!room(step)) continue;
     Task task = like;
     task.rank = task.local_id = rank;
+    bind.apply(step, task, like.env, {.rank = rank, .ranks = count});
     step.tasks.push_back(std::move(task));
   }
 }

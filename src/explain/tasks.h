@@ -20,19 +20,19 @@ class TaskLister {
 
   /// The tasks of a planned step, part by part. `inherited` is srun's own environment.
   void list_step(Step& step, const place::JobFacts& job, const std::vector<place::StepPlan>& parts,
-                 const Environment& inherited);
+                 const Environment& inherited, const std::vector<std::string>& argv);
   /// The ranks that mpirun starts; `words` from mpirun on.
   void list_mpirun(Step& step, const place::JobFacts& job, const std::vector<std::string>& words,
                    const std::optional<place::StepPlan>& daemons);
-  /// `count` processes beside each other on the node of `like`.
-  void list_local(Step& step, const Task& like, std::uint32_t count);
+  /// `count` processes beside each other on the node of `like`; `words` of what starts them.
+  void list_local(Step& step, const Task& like, std::uint32_t count,
+                  const std::vector<std::string>& words);
   [[nodiscard]] Task batch_task(const place::JobFacts& job, const Environment& env) const;
 
  private:
   bool room(Step& step);
 
-  [[nodiscard]] Task task_of(const place::TaskPlan& planned,
-                             const place::StepEnvironment& environment) const;
+  [[nodiscard]] Task task_of(const place::TaskPlan& planned, Environment environment) const;
 
   const cluster::Cluster& cluster_;
   bool with_environments_;

@@ -93,12 +93,7 @@ Environment batch_variables(const State& state, const Job& job, const wire::Aske
   Environment env = exported(job, asked, user);
   drop_other_job(env);
   const Environment set = place::het_batch_environment(state.cluster(), facts_of(state, job));
-  for (const auto& [name, value] : set) {
-    const bool launcher = name.starts_with("OMPI_") || name.starts_with("PRTE_") ||
-                          name.starts_with("HYDRA_") || name.starts_with("I_MPI_");
-    const auto [at, added] = env.try_emplace(name, value);
-    if (!added && !launcher) at->second = value;  // a launcher's is the user's own wish
-  }
+  place::add_job_variables(env, set);
   for (const char* gpu :
        {"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"}) {
     if (!set.contains(gpu)) env.erase(gpu);  // devices of where sbatch ran

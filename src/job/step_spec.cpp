@@ -6,6 +6,7 @@
 
 #include "job/launch.h"
 #include "place/step_het.h"
+#include "wire/step_ids.h"
 
 namespace berth::job {
 namespace {
@@ -198,6 +199,14 @@ std::vector<wire::StepSpec> step_specs(const SpecInput& input) {
   return out;
 }
 
+std::string tres_of_step(const cluster::Cluster& cluster, const place::StepPlan& plan) {
+  // The shell of salloc is launched in the same way, but is what the job is for.
+  if (plan.launcher && plan.id != wire::kInteractiveStep) return {};
+  cluster::Allocation held;
+  for (const place::StepNode& node : plan.nodes) held.nodes.push_back(node.share);
+  return tres_text(cluster, held, false);
+}
+
 void open_step(Step& step, const SpecInput& input, const place::StepPlan& plan, std::size_t part,
                const std::vector<wire::StepSpec>& specs) {
   const cluster::Cluster& cluster = *input.cluster;
@@ -206,15 +215,13 @@ void open_step(Step& step, const SpecInput& input, const place::StepPlan& plan, 
   step.start = input.now;
   step.time_limit_minutes = input.time_limit_minutes;
   if (input.time_limit_minutes) step.limit_at = input.now + Time{*input.time_limit_minutes} * 60;
-  cluster::Allocation held;
   for (const place::StepNode& node : plan.nodes) {
     step.nodes.push_back(cluster.nodes[node.share.node].name);
     step.open_nodes.insert(step.nodes.back());
     step.cpus += node.share.cpus;
-    held.nodes.push_back(node.share);
   }
   step.ntasks += plan.ntasks;
-  step.tres = tres_text(cluster, held, false);
+  step.tres = tres_of_step(cluster, plan);
   step.tres_per_node = per_node_text(plan);
   step.submit_line = input.ask->submit_line();
   step.host = input.ask->host();

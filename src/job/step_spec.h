@@ -34,6 +34,9 @@ std::vector<wire::StepSpec> step_specs(const SpecInput& input);
 void open_step(Step& step, const SpecInput& input, const place::StepPlan& plan, std::size_t part,
                const std::vector<wire::StepSpec>& specs);
 
+/// What a step holds, as AllocTRES shows it: nothing for daemons of mpirun.
+std::string tres_of_step(const cluster::Cluster& cluster, const place::StepPlan& plan);
+
 /// Variables about the job that placement does not know: times, owner, where it was submitted.
 void put_job_facts(request::Environment& env, const Policy& policy, const Job& job);
 

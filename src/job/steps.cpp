@@ -7,6 +7,7 @@
 
 #include "job/launch.h"
 #include "job/memory.h"
+#include "job/step_spec.h"
 #include "text/hostlist.h"
 #include "wire/step_figures.h"
 #include "wire/step_ids.h"
@@ -65,9 +66,7 @@ void adopt(State::Memory& m, Job& job, const wire::StepSpec& spec) {
   step.open_nodes.insert(spec.node());
   step.ntasks = spec.ntasks();
   step.tres_per_node = spec.tres_per_node();
-  cluster::Allocation held;
-  for (const place::StepNode& node : plan.nodes) held.nodes.push_back(node.share);
-  step.tres = tres_text(m.cluster, held, false);
+  step.tres = tres_of_step(m.cluster, plan);
   for (const wire::TaskSpec& task : spec.tasks()) {
     if (step.task_nodes.size() <= task.rank()) step.task_nodes.resize(task.rank() + 1);
     step.task_nodes[task.rank()] = spec.node();

@@ -42,6 +42,7 @@ std::optional<GpuSource> gpu_source(const Facts& facts, const StepSeen& step) {
 /// Ranks of a step that nothing binds and that share a node; {} when all is well.
 std::vector<RanksOnNode> unbound_ranks(const Facts& facts, const StepSeen& step) {
   std::vector<RanksOnNode> ranks;
+  if (bind_of(step)) return {};
   if (is_srun(step) && step.plan != nullptr && step.request != nullptr) {
     if (step.plan->gpu_bind) return {};
     if (read_torch(step.request->argv) || ignores_gpus(bare_program(step.request->argv))) return {};
@@ -249,6 +250,17 @@ void find_choice_left_to_program(const Facts& facts, Report& report) {
   }
 }
 
+/// berth bind divides all GPUs of a node, unless it is told how many a rank takes.
+bool bind_takes_all(const Facts& facts, const Job& job, const StepSeen& step) {
+  const auto bind = bind_of(step);
+  if (!bind || !*bind || !is_launcher(step, Launcher::mpirun)) return false;
+  if (!(*bind)->gpus_per_rank) return true;
+  const auto nodes = ranks_of_mpirun(facts, job, *step.command);
+  return std::ranges::all_of(nodes, [&](const RanksOnNode& here) {
+    return here.ranks.size() * *(*bind)->gpus_per_rank == here.held.count();
+  });
+}
+
 /// A binding by which the tasks see every GPU of their nodes: then none is asked for in vain.
 bool bound_to_all(const StepSeen& step) {
   if (!is_srun(step) || step.plan == nullptr || !step.plan->gpu_bind) return false;
@@ -269,7 +281,7 @@ void find_read_as_total(const Facts& facts, Report& report) {
     std::uint64_t processes = 0;
     for (const StepSeen& step : facts.input.steps) {
       if (facts.job_of(step) != &job) continue;
-      const bool all = bound_to_all(step);
+      const bool all = bound_to_all(step) || bind_takes_all(facts, job, step);
       processes = std::max(processes, all ? UINT64_MAX : processes_of(facts, step).value_or(0));
     }
     // One process for each node may well drive all its GPUs; more than that, and no more than one
@@ -292,7 +304,7 @@ void find_read_as_total(const Facts& facts, Report& report) {
 void find_per_task_under_mpirun(const Facts& facts, Report& report) {
   for (const StepSeen& step : facts.input.steps) {
     const Job* job = facts.job_of(step);
-    if (!is_launcher(step, Launcher::mpirun) || job == nullptr) continue;
+    if (!is_launcher(step, Launcher::mpirun) || job == nullptr || bind_of(step)) continue;
     const std::uint64_t per_task = gpus_in(job->request->gres_per_task);
     const bool other =
         gpus_in(job->request->gres_per_node) + gpus_in(job->request->gres_per_job) > 0;
@@ -387,11 +399,11 @@ constexpr std::array<Entry, 6> kGpuSharingRules = {{
     {{"B107", Level::warning, "mpirun does not know --gpus-per-task",
       "GPUs by task are handed out when srun starts a task. mpirun starts its ranks itself, "
       "through "
-      "one daemon a node that is given no GPU variable. Start the ranks with srun, or ask for GPUs "
-      "by node and choose by local rank.",
+      "one daemon a node that is given no GPU variable. Start the ranks with srun, or let berth "
+      "bind "
+      "give each rank of mpirun its GPUs.",
       "#SBATCH --gpus-per-task=1\nmpirun -np 4 ./app",
-      "#SBATCH --gpus-per-task=1\nsrun --mpi=pmix "
-      "./app"},
+      "#SBATCH --gpus-per-task=1\nsrun --mpi=pmix ./app       # or: mpirun -np 4 berth bind ./app"},
      find_per_task_under_mpirun},
     {{"B108", Level::warning, "--gpus is not shared out evenly",
       "--gpus is a total. With several nodes the first ones take as many as they can and leave one "

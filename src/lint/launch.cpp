@@ -91,6 +91,20 @@ std::size_t wrapped_at(std::span<const std::string> words) {
   return at < words.size() ? at : 0;
 }
 
+bool is_shell(std::string_view program) {
+  const std::string_view name = script::base_name(program);
+  return name == "bash" || name == "sh" || name == "zsh";
+}
+
+std::optional<Result<place::BindWords>> bind_in(std::span<const std::string> words) {
+  for (std::size_t at = 0; at + 1 < words.size(); ++at) {
+    if (script::base_name(words[at]) == "berth" && words[at + 1] == "bind") {
+      return place::read_bind_words(words.subspan(at + 2));
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_python(std::string_view program) {
@@ -112,9 +126,8 @@ std::vector<std::string> bare_program(std::span<const std::string> words) {
     words = words.subspan(std::min(script::recognise(words).at, words.size()));
   }
   if (words.empty()) return {};
-  const std::string_view shell = script::base_name(words.front());
-  const bool is_shell = shell == "bash" || shell == "sh" || shell == "zsh";
-  if (!is_shell || words.size() < 3 || !words[1].starts_with('-') || !words[1].ends_with('c')) {
+  if (!is_shell(words.front()) || words.size() < 3 || !words[1].starts_with('-') ||
+      !words[1].ends_with('c')) {
     return {words.begin(), words.end()};
   }
   std::string line = words[2];
@@ -143,6 +156,15 @@ std::optional<TorchLaunch> read_torch(std::span<const std::string> words) {
   }
   read_torch_options(std::span(program).subspan(found.arguments), launch);
   return launch;
+}
+
+std::optional<Result<place::BindWords>> read_berth_bind(std::span<const std::string> words) {
+  if (auto found = bind_in(words)) return found;
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    if (!is_shell(words[at])) continue;
+    if (auto found = bind_in(bare_program(words.subspan(at)))) return found;
+  }
+  return std::nullopt;
 }
 
 std::uint32_t TorchLaunch::processes(std::size_t gpus_seen) const {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "place/bind_words.h"
+
 namespace berth::lint {
 
 /// torchrun, python -m torch.distributed.run/launch and friends.
@@ -42,5 +44,9 @@ std::optional<std::uint32_t> mpirun_per_node(std::span<const std::string> words)
 
 /// The program and its arguments of an mpirun line (words from mpirun on); {} when not recognised.
 std::vector<std::string> mpirun_program(std::span<const std::string> words);
+
+/// What a `berth bind` in the line says, before whatever program: each rank then takes GPUs and
+/// cores of its own. nullopt: there is none; an error: it refuses its own options.
+std::optional<Result<place::BindWords>> read_berth_bind(std::span<const std::string> words);
 
 }  // namespace berth::lint

@@ -321,7 +321,34 @@ void find_expanded_too_early(const Facts& facts, Report& report) {
   }
 }
 
-constexpr std::array<Entry, 11> kLaunchersRules = {{
+/// berth bind that refuses to run: then all ranks do.
+void find_bind_refused(const Facts& facts, Report& report) {
+  for (const StepSeen& step : facts.input.steps) {
+    const auto bind = bind_of(step);
+    if (!bind) continue;
+    if (!*bind) {
+      report.add(line_of(step), fmt::format("berth bind: {}.", bind->error().what()),
+                 bind->error().hint);
+      continue;
+    }
+    const Job* job = facts.job_of(step);
+    const auto each = (*bind)->gpus_per_rank;
+    if (!each || job == nullptr || !is_launcher(step, Launcher::mpirun)) continue;
+    for (const RanksOnNode& here : ranks_of_mpirun(facts, *job, *step.command)) {
+      const std::size_t wanted = here.ranks.size() * *each;
+      if (wanted <= here.held.count()) continue;
+      report.add(line_of(step),
+                 fmt::format("berth bind --gpus-per-rank {}: {} on {} want {}, and the job has {} "
+                             "there.",
+                             *each, count(here.ranks.size(), "rank"), here.node,
+                             count(wanted, "GPU"), here.held.count()),
+                 "divide what there is:   berth bind without --gpus-per-rank");
+      break;
+    }
+  }
+}
+
+constexpr std::array<Entry, 12> kLaunchersRules = {{
     {{"B401", Level::warning, "A launcher without srun runs on the first node only",
       "A batch script runs on the first node. torchrun, python -m torch.distributed.* and "
       "accelerate "
@@ -387,6 +414,13 @@ constexpr std::array<Entry, 11> kLaunchersRules = {{
       "srun python train.py --rank $SLURM_PROCID",
       "srun bash -c 'python train.py --rank $SLURM_PROCID'"},
      find_expanded_too_early},
+    {{"B412", Level::error, "berth bind refuses to run",
+      "It gives each rank so many GPUs of its own as --gpus-per-rank says, and ends with an error "
+      "where the job has fewer on the node. Without --gpus-per-rank it divides what there is, and "
+      "lets ranks share a GPU where they are more.",
+      "#SBATCH --nodes=1 --ntasks=4 --gpus=4\nmpirun berth bind --gpus-per-rank 2 ./app",
+      "#SBATCH --nodes=1 --ntasks=4 --gpus=4\nmpirun berth bind ./app"},
+     find_bind_refused},
 }};
 
 }  // namespace

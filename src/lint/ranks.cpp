@@ -15,7 +15,7 @@ std::vector<RanksOnNode> ranks_of_step(const Facts& facts, const place::StepPlan
   std::map<cluster::NodeIndex, std::size_t> position;
   for (const place::TaskPlan& task : plan.tasks) {
     const auto [at, added] = position.try_emplace(task.node, result.size());
-    if (added) result.push_back({facts.node_name(task.node), {}, task.gpus, true});
+    if (added) result.push_back({.node = facts.node_name(task.node), .gpus = task.gpus});
     RanksOnNode& here = result[at->second];
     here.ranks.push_back(task.rank);
     here.same = here.same && here.gpus == task.gpus;
@@ -54,11 +54,23 @@ std::vector<RanksOnNode> ranks_of_mpirun(const Facts& facts, const Job& job,
   for (std::size_t i = 0; i < slots.size() && left > 0; ++i) {
     RanksOnNode here;
     here.node = facts.node_name(without_tasks, i);
-    if (visible) here.gpus = job.plan->allocation.nodes[i].gpus();
+    here.held = job.plan->allocation.nodes[i].gpus();
+    if (visible) here.gpus = here.held;
     for (std::uint32_t k = 0; k < slots[i] && left > 0; ++k, --left) here.ranks.push_back(rank++);
     if (!here.ranks.empty()) result.push_back(std::move(here));
   }
   return result;
+}
+
+std::optional<Result<place::BindWords>> bind_of(const StepSeen& step) {
+  if (is_srun(step)) {
+    if (step.request == nullptr) return std::nullopt;
+    // Workers of a torchrun in the task are bound then, not the task itself.
+    if (read_torch(step.request->argv)) return std::nullopt;
+    return read_berth_bind(step.request->argv);
+  }
+  return is_launcher(step, script::Launcher::mpirun) ? read_berth_bind(step.command->words)
+                                                     : std::nullopt;
 }
 
 std::vector<std::string> launcher_words(const StepSeen& step) {

@@ -11,8 +11,9 @@ namespace berth::lint {
 
 struct RanksOnNode {
   std::string node;
-  std::vector<std::uint32_t> ranks;
-  Bits gpus;         // that the first of these ranks sees
+  std::vector<std::uint32_t> ranks{};
+  Bits gpus{};       // that the first of these ranks sees
+  Bits held{};       // that the job has there; only of mpirun's ranks
   bool same = true;  // every rank sees the same GPUs
 };
 
@@ -23,6 +24,9 @@ std::vector<RanksOnNode> ranks_of_step(const Facts& facts, const place::StepPlan
 /// job asked for by node or in total; GPUs asked for by task are not shown to mpirun.
 std::vector<RanksOnNode> ranks_of_mpirun(const Facts& facts, const Job& job,
                                          const script::Command& command);
+
+/// A `berth bind` in the step's line that its ranks run through: see read_berth_bind.
+std::optional<Result<place::BindWords>> bind_of(const StepSeen& step);
 
 /// Slots that mpirun finds on each node of the job (SLURM_TASKS_PER_NODE).
 std::vector<std::uint32_t> mpirun_slots(const Facts& facts, const Job& job);

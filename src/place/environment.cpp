@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "place/environment_values.h"
 #include "place/local_ranks.h"
 #include "request/kills_step.h"
@@ -143,10 +145,19 @@ Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& j
   env["SLURM_OOM_KILL_STEP"] = request::out_of_memory_kills_step(job.request) ? "1" : "0";
   env["SLURM_JOB_EXCLUSIVE"] = exclusive_word(job.request.exclusive);
   env["SLURM_JOB_OVERSUBSCRIBE"] = job.request.oversubscribe ? "YES" : "NO";
-  env["HYDRA_BOOTSTRAP"] = env["I_MPI_HYDRA_BOOTSTRAP"] = "slurm";
-  env["HYDRA_LAUNCHER_EXTRA_ARGS"] = env["I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"] =
-      "--external-launcher";
+  if (cluster.settings.hydra_bootstrap) put_hydra_arguments(env);
   return env;
+}
+
+void add_job_variables(Environment& env, const Environment& job) {
+  const std::vector<std::string> unwanted = hydra_variables_against(env);
+  for (const auto& [name, value] : job) {
+    if (std::ranges::find(unwanted, name) != unwanted.end()) continue;
+    const bool launcher = name.starts_with("OMPI_") || name.starts_with("PRTE_") ||
+                          name.starts_with("HYDRA_") || name.starts_with("I_MPI_");
+    const auto [at, added] = env.try_emplace(name, value);
+    if (!added && !launcher) at->second = value;  // a launcher's is the user's own wish
+  }
 }
 
 Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& job) {

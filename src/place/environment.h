@@ -14,6 +14,9 @@ Environment batch_environment(const cluster::Cluster& cluster, const JobFacts& j
 /// components' own with the suffix _HET_GROUP_n.
 Environment het_batch_environment(const cluster::Cluster& cluster,
                                   const std::vector<JobFacts>& components);
+/// Adds the variables of a job to those that its script has from the user. They replace his, but
+/// for what tells mpirun and mpiexec how to start their daemons: that stays as he wishes.
+void add_job_variables(Environment& env, const Environment& job);
 /// Variables of the command salloc runs: no node-local ones.
 Environment salloc_environment(const cluster::Cluster& cluster, const JobFacts& job);
 /// Variables of one task. `inherited` is srun's own environment (batch_environment inside a batch
@@ -34,9 +37,12 @@ class StepEnvironment {
   [[nodiscard]] Environment own(const TaskPlan& task) const;
 
  private:
+  [[nodiscard]] std::string local_share(const JobFacts& job, const StepNode& at) const;
+
   const cluster::Cluster& cluster_;
   const StepPlan& step_;
   Environment common_;
+  std::vector<std::string> local_shares_;  // by node of the step
 };
 /// What a rank started by mpirun sees on one node of the job: what the launcher's daemon there got
 /// (the first node has one too).

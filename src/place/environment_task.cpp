@@ -37,6 +37,12 @@ void put_step(Environment& env, const cluster::Cluster& cluster, const StepPlan&
   env["SLURM_STEP_NUM_TASKS"] = env["SLURM_NTASKS"] = env["SLURM_NPROCS"] =
       std::to_string(step.ntasks);
   env["SLURM_STEP_TASKS_PER_NODE"] = env["SLURM_TASKS_PER_NODE"] = repetition_list(tasks);
+  // A number that srun was not given itself stays the job's, also where the step has another.
+  if (step.ntasks_per_node) {
+    const bool uniform = !tasks.empty() && std::ranges::count(tasks, tasks.front()) ==
+                                               static_cast<std::ptrdiff_t>(tasks.size());
+    env["SLURM_NTASKS_PER_NODE"] = std::to_string(uniform ? tasks.front() : *step.ntasks_per_node);
+  }
 }
 
 void put_request(Environment& env, const JobFacts& job, const StepPlan& step) {
@@ -87,7 +93,6 @@ void put_node(Environment& env, const cluster::Cluster& cluster, std::uint32_t n
   env["SLURMD_NODENAME"] = node.name;
   put_network_address(env, cluster, at.share.node);
   env["SLURM_CPUS_ON_NODE"] = std::to_string(at.share.cores.count() * node.threads_per_core);
-  env[kLocalShareVariable] = local_share_text(node, at.share, cluster.settings.constrain_devices);
 }
 
 }  // namespace
@@ -96,10 +101,7 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
                                  const StepPlan& step, const Environment& inherited)
     : cluster_(cluster), step_(step), common_(inherited) {
   // Hydra's own variables are for mpiexec in the script; a task is already where it should be.
-  for (const char* name : {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS", "I_MPI_HYDRA_BOOTSTRAP",
-                           "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}) {
-    common_.erase(name);
-  }
+  drop_hydra_arguments(common_);
   put_job(common_, cluster, job);
   if (const auto name = inherited.find("SLURM_JOB_NAME"); name != inherited.end()) {
     common_["SLURM_JOB_NAME"] = name->second;
@@ -107,6 +109,20 @@ StepEnvironment::StepEnvironment(const cluster::Cluster& cluster, const JobFacts
   common_["SLURM_OOM_KILL_STEP"] = request::out_of_memory_kills_step(job.request) ? "1" : "0";
   put_step(common_, cluster, step);
   put_request(common_, job, step);
+  for (const StepNode& at : step.nodes) local_shares_.push_back(local_share(job, at));
+}
+
+/// What ranks may divide there. Daemons of mpirun are shown no GPUs that were asked for by task,
+/// but the ranks that they start have these as all others of the job.
+std::string StepEnvironment::local_share(const JobFacts& job, const StepNode& at) const {
+  const cluster::NodeShare* share = &at.share;
+  if (step_.launcher) {
+    const auto& held = job.allocation.nodes;
+    const auto whole = std::ranges::find(held, at.share.node, &cluster::NodeShare::node);
+    if (whole != held.end()) share = &*whole;
+  }
+  return local_share_text(cluster_.nodes[at.share.node], *share,
+                          cluster_.settings.constrain_devices, step_.launcher);
 }
 
 Environment StepEnvironment::of(const TaskPlan& task) const {
@@ -121,6 +137,7 @@ Environment StepEnvironment::of_node(std::uint32_t node_id) const {
   const StepNode& at = step_.nodes[node_id];
   put_cpu_bind(env, at);
   put_node(env, cluster_, node_id, at);
+  env[kLocalShareVariable] = local_shares_[node_id];
   // What an outer step said of its tasks.
   drop_gpus(env, cluster_.nodes[at.share.node]);
   env.erase("BERTH_TASK_CPUS");

@@ -102,6 +102,48 @@ TEST(BatchEnvironment, OptionsAreHandedOn) {
   EXPECT_EQ(env.at("SLURM_MEM_PER_GPU"), "1024");
 }
 
+TEST(BatchEnvironment, HydraIsToldOfSlurm) {
+  cluster::Cluster cluster = corpus::make();
+  Job job = sample(cluster);
+  /// "slurm args", of MPICH and of Intel; "-" where nothing is set.
+  const auto told = [&](Environment env) {
+    add_job_variables(env, batch_environment(cluster, job.facts()));
+    std::string out;
+    for (const char* name : {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER_EXTRA_ARGS",
+                             "I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}) {
+      const auto at = env.find(name);
+      out += (out.empty() ? "" : " ") + (at == env.end() ? "-" : at->second);
+    }
+    EXPECT_EQ(env.at("SLURM_JOB_ID"), "7");
+    return out;
+  };
+  EXPECT_EQ(told({}), "slurm --external-launcher slurm --external-launcher");
+  EXPECT_EQ(told({{"SLURM_JOB_ID", "3"}}), "slurm --external-launcher slurm --external-launcher");
+  EXPECT_EQ(told({{"HYDRA_BOOTSTRAP", "ssh"}}), "ssh - slurm --external-launcher");
+  EXPECT_EQ(told({{"HYDRA_LAUNCHER", "fork"}}), "- - slurm --external-launcher");
+  EXPECT_EQ(told({{"HYDRA_BOOTSTRAP", "slurm"}}),
+            "slurm --external-launcher slurm --external-launcher");
+  EXPECT_EQ(told({{"HYDRA_LAUNCHER_EXTRA_ARGS", "--exact"}}),
+            "slurm --exact slurm --external-launcher");
+  EXPECT_EQ(
+      told({{"I_MPI_HYDRA_BOOTSTRAP", "ssh"}, {"I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "-q"}}),
+      "slurm --external-launcher ssh -q");
+  cluster.settings.hydra_bootstrap = false;  // MpiParams=disable_slurm_hydra_bootstrap
+  EXPECT_EQ(told({}), "- - - -");
+  EXPECT_EQ(told({{"HYDRA_BOOTSTRAP", "slurm"}}), "slurm - - -");
+}
+
+TEST(TaskEnvironment, AUsersOwnHydraStays) {
+  const cluster::Cluster cluster = corpus::make();
+  Job job = sample(cluster);
+  const StepPlan plan = job.plan("-n1");
+  Environment script = {{"HYDRA_BOOTSTRAP", "ssh"}};
+  add_job_variables(script, batch_environment(cluster, job.facts()));
+  const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[0], script);
+  EXPECT_EQ(env.at("HYDRA_BOOTSTRAP"), "ssh");
+  EXPECT_FALSE(env.contains("I_MPI_HYDRA_BOOTSTRAP"));
+}
+
 TEST(SallocEnvironment, AsRecorded) {
   const cluster::Cluster cluster = corpus::make();
   Job job(cluster, "-N1 -n2 -c2 --mem=1G --gres=gpu:2 -J sal -w gpu1",
@@ -164,6 +206,29 @@ TEST(TaskEnvironment, ShowsTheStepsOwnCpus) {
   EXPECT_EQ(env.at("SLURM_TRES_PER_TASK"), "cpu=4,gres/gpu=1");
   EXPECT_EQ(env.at("SLURM_DISTRIBUTION"), "plane");
   EXPECT_EQ(env.at("SLURM_DIST_PLANESIZE"), "2");
+}
+
+TEST(TaskEnvironment, TasksPerNodeAreTheJobsUnlessTheStepSaysItself) {
+  const cluster::Cluster cluster = corpus::make();
+  Job job = sample(cluster);
+  struct Row {
+    const char* step;
+    const char* told;
+  };
+  for (const Row& row : {
+           Row{"-n1", "2"},  // as recorded
+           Row{"-N2 --ntasks-per-node=1", "1"},
+           Row{"--ntasks-per-node=1", "2"},      // not honoured: the job's 4 tasks do not fit
+           Row{"-n2 --ntasks-per-node=2", "1"},  // a ceiling: one on each node
+           Row{"-N1 --ntasks-per-node=2", "2"},
+           Row{"-n3 --ntasks-per-node=2", "2"},  // not as many on each
+       }) {
+    const StepPlan plan = job.plan(row.step);
+    ASSERT_EQ(plan.verdict, StepVerdict::starts) << row.step << corpus::lines(plan);
+    const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[0],
+                                             batch_environment(cluster, job.facts()));
+    EXPECT_EQ(env.at("SLURM_NTASKS_PER_NODE"), row.told) << row.step;
+  }
 }
 
 TEST(TaskEnvironment, OfAnOwnJobAsRecorded) {

@@ -51,6 +51,19 @@ std::string uuid_list(const cluster::Node& node, const Bits& gpus) {
   return out;
 }
 
+constexpr const char* kExternalLauncher = "--external-launcher";
+constexpr const char* kSlurm = "slurm";
+
+/// How mpiexec is told who starts its daemons, and with which further arguments.
+struct HydraVariables {
+  const char* bootstrap;
+  const char* other_name;  // of the same choice
+  const char* arguments;
+};
+constexpr HydraVariables kHydra[] = {
+    {"HYDRA_BOOTSTRAP", "HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXTRA_ARGS"},
+    {"I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_LAUNCHER", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"}};
+
 }  // namespace
 
 void put_network_address(Environment& env, const cluster::Cluster& cluster,
@@ -85,7 +98,39 @@ void put_memory(Environment& env, const std::optional<request::Memory>& memory) 
 }
 
 void put_launcher_arguments(Environment& env) {
-  env["OMPI_MCA_plm_slurm_args"] = env["PRTE_MCA_plm_slurm_args"] = "--external-launcher";
+  env["OMPI_MCA_plm_slurm_args"] = env["PRTE_MCA_plm_slurm_args"] = kExternalLauncher;
+}
+
+void put_hydra_arguments(Environment& env) {
+  for (const HydraVariables& names : kHydra) {
+    env[names.bootstrap] = kSlurm;
+    env[names.arguments] = kExternalLauncher;
+  }
+}
+
+std::vector<std::string> hydra_variables_against(const Environment& user) {
+  std::vector<std::string> out;
+  for (const HydraVariables& names : kHydra) {
+    const auto other = [&](const char* name) {
+      const auto at = user.find(name);
+      return at != user.end() && at->second != kSlurm;
+    };
+    if (other(names.bootstrap) || other(names.other_name)) {
+      out.insert(out.end(), {names.bootstrap, names.arguments});
+    }
+  }
+  return out;
+}
+
+void drop_hydra_arguments(Environment& env) {
+  const auto drop = [&](const char* name, std::string_view ours) {
+    const auto at = env.find(name);
+    if (at != env.end() && at->second == ours) env.erase(at);
+  };
+  for (const HydraVariables& names : kHydra) {
+    drop(names.bootstrap, kSlurm);
+    drop(names.arguments, kExternalLauncher);
+  }
 }
 
 Bits visible_ids(const cluster::Cluster& cluster, const Bits& gpus, const Bits& step,

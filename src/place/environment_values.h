@@ -16,6 +16,12 @@ void put_network_address(Environment& env, const cluster::Cluster& cluster,
 void put_memory(Environment& env, const std::optional<request::Memory>& memory);
 /// What makes mpirun start its daemons with srun --external-launcher.
 void put_launcher_arguments(Environment& env);
+/// The same for mpiexec of MPICH and of Intel MPI (Hydra).
+void put_hydra_arguments(Environment& env);
+/// Those of Hydra that somebody who has chosen another way of starting daemons must not get.
+std::vector<std::string> hydra_variables_against(const Environment& user);
+/// Takes away what put_hydra_arguments has put.
+void drop_hydra_arguments(Environment& env);
 
 /// The ids by which a process finds `gpus`, devices of the `step`: their own, or counted from 0
 /// when devices are fenced off (inside the step when tasks share its fence, else inside the task).

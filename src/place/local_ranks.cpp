@@ -133,6 +133,22 @@ std::map<std::string, std::string> LocalShare::variables(const Bits& gpus) const
   return visible_variables(node, gpus, visible(gpus));
 }
 
+std::map<std::string, std::string> LocalShare::rank_variables(
+    const Bits& own, const std::map<std::string, std::string>& environment) const {
+  if (share.gpus().empty()) return {};
+  const std::string ids = visible(own).list();
+  std::map<std::string, std::string> out = variables(own);
+  if (out.empty()) out[kCudaList] = ids;  // nobody else tells them
+  // Where all are usual, only those that somebody reads.
+  std::erase_if(out, [&](const auto& one) {
+    return one.first != kCudaList && usual_variables() && !environment.contains(one.first);
+  });
+  // What programs of AMD read instead of ROCR_VISIBLE_DEVICES.
+  constexpr const char* kHipList = "HIP_VISIBLE_DEVICES";
+  if (environment.contains(kHipList)) out[kHipList] = ids;
+  return out;
+}
+
 bool LocalShare::usual_variables() const {
   return node.gres.empty() || std::ranges::all_of(node.gres.front().devices, [](const auto& gpu) {
            return gpu.variables == cluster::GpuVariables();
@@ -151,7 +167,7 @@ Bits LocalShare::visible(const Bits& gpus) const {
 }
 
 std::string local_share_text(const cluster::Node& node, const cluster::NodeShare& share,
-                             bool fenced) {
+                             bool fenced, bool daemon) {
   std::string out = fmt::format("{}x{}x{} cores {}", node.sockets, node.cores_per_socket,
                                 node.threads_per_core, share.cores.ranges());
   const cluster::Gres* gres = node.find_gres("gpu");
@@ -171,6 +187,7 @@ std::string local_share_text(const cluster::Node& node, const cluster::NodeShare
   });
   if (!gpus.empty()) out += " gpus " + gpus;
   if (!gpus.empty() && gres != nullptr) out += names_text(*gres, share.gpus());
+  if (daemon) out += " daemon";
   if (fenced) out += " fenced";
   return out;
 }
@@ -178,8 +195,13 @@ std::string local_share_text(const cluster::Node& node, const cluster::NodeShare
 Result<LocalShare> read_local_share(std::string_view text) {
   LocalShare out;
   std::vector<std::string_view> words = text::split(text, ' ');
-  out.fenced = !words.empty() && words.back() == "fenced";
-  if (out.fenced) words.pop_back();
+  const auto take_last = [&](std::string_view word) {
+    const bool there = !words.empty() && words.back() == word;
+    if (there) words.pop_back();
+    return there;
+  };
+  out.fenced = take_last("fenced");
+  out.daemon = take_last("daemon");
   if (words.size() < 3 || words.size() % 2 == 0 || words[1] != "cores" ||
       !read_hardware(words[0], out.node)) {
     return unreadable(text);
@@ -198,41 +220,51 @@ Result<LocalShare> read_local_share(std::string_view text) {
   return out;
 }
 
-Result<LocalChoice> choose_for_rank(const LocalShare& local, const LocalRank& rank) {
+Result<std::vector<LocalChoice>> choose_for_ranks(const LocalShare& local, const LocalRank& any) {
   const auto gpus = static_cast<std::uint32_t>(local.share.gpus().count());
-  if (rank.rank >= rank.ranks) {
-    return fail(Code::bad_value,
-                fmt::format("local rank {} of {} ranks on this node", rank.rank, rank.ranks));
-  }
-  auto bind = gpu_bind_of_ranks({{rank.ranks, gpus}});
-  if (rank.gpus_per_rank) {
-    const std::uint64_t wanted = std::uint64_t{*rank.gpus_per_rank} * rank.ranks;
+  auto bind = gpu_bind_of_ranks({{any.ranks, gpus}});
+  if (any.gpus_per_rank) {
+    const std::uint64_t wanted = std::uint64_t{*any.gpus_per_rank} * any.ranks;
     if (wanted > gpus) {
       return fail(
           Code::bad_value,
           fmt::format("{} ranks on this node with {} GPUs each are {} GPUs, but the job has "
                       "{} here",
-                      rank.ranks, *rank.gpus_per_rank, wanted, gpus),
+                      any.ranks, *any.gpus_per_rank, wanted, gpus),
           "ask for more GPUs a node, start fewer ranks, or leave --gpus-per-rank out to "
           "share them");
     }
     bind = request::GpuBind{};
     bind->kind = request::GpuBindKind::per_task;
-    bind->count = *rank.gpus_per_rank;
+    bind->count = *any.gpus_per_rank;
     bind->text = fmt::format("gres/gpu:per_task:{}", bind->count);
   }
-  auto cpus = bind_cpus(local.node, local.share.cores, rank.ranks, rank.cpus_per_rank, {});
-  LocalChoice out;
-  std::vector<Bits> masks(rank.ranks, Bits::first_n(local.node.cpus()));
-  if (cpus && cpus->bound && cpus->masks.size() == rank.ranks) {
-    masks = cpus->masks;
-    out.bound = true;
+  const auto cpus = bind_cpus(local.node, local.share.cores, any.ranks, any.cpus_per_rank, {});
+  const bool bound = cpus && cpus->bound && cpus->masks.size() == any.ranks;
+  const std::vector<Bits> masks =
+      bound ? cpus->masks : std::vector<Bits>(any.ranks, Bits::first_n(local.node.cpus()));
+  std::vector<LocalChoice> out(any.ranks);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].cpus = masks[i];
+    out[i].bound = bound;
   }
-  out.cpus = masks[rank.rank];
-  if (gpus == 0 || (rank.gpus_per_rank && *rank.gpus_per_rank == 0)) return out;
-  out.gpus = bind_gpus(local.node, local.share, masks, bind, false)[rank.rank].gpus;
-  out.shares_gpu = bind && bind->kind == request::GpuBindKind::single && bind->count > 1;
+  if (gpus == 0 || any.gpus_per_rank == 0U) return out;
+  const std::vector<TaskGpus> own = bind_gpus(local.node, local.share, masks, bind, false);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].gpus = own[i].gpus;
+    out[i].shares_gpu = bind && bind->kind == request::GpuBindKind::single && bind->count > 1;
+  }
   return out;
+}
+
+Result<LocalChoice> choose_for_rank(const LocalShare& local, const LocalRank& rank) {
+  if (rank.rank >= rank.ranks) {
+    return fail(Code::bad_value,
+                fmt::format("local rank {} of {} ranks on this node", rank.rank, rank.ranks));
+  }
+  auto all = choose_for_ranks(local, rank);
+  if (!all) return pass(all.error());
+  return std::move((*all)[rank.rank]);
 }
 
 }  // namespace berth::place

@@ -31,10 +31,11 @@ TEST(LocalRanks, TheVariableReadsBack) {
        {"2x8x1 cores 0-15 gpus 0@0,1@0,2@1,3@1", "1x4x2 cores 1-2", "1x4x2 cores 0-3 gpus 2@*",
         "4x2x1 cores 0-7 gpus 0@0,0@1,1@2,1@3", "1x4x2 cores 0-3 gpus 2@*,5@* fenced",
         "1x1x1 cores 0 fenced", "1x4x1 cores 0-3 gpus 2@*,5@* uuids MIG-a,MIG-b told cuda fenced",
-        "1x4x1 cores 0-3 gpus 2@* told rocr,opencl", "1x4x1 cores 0-3 gpus 2@* told none"}) {
+        "1x4x1 cores 0-3 gpus 2@* told rocr,opencl", "1x4x1 cores 0-3 gpus 2@* told none",
+        "1x4x1 cores 0-3 gpus 2@* daemon", "1x4x1 cores 0-3 daemon fenced"}) {
     const auto share = read_local_share(text);
     ASSERT_TRUE(share) << text;
-    EXPECT_EQ(local_share_text(share->node, share->share, share->fenced), text);
+    EXPECT_EQ(local_share_text(share->node, share->share, share->fenced, share->daemon), text);
   }
 }
 
@@ -94,6 +95,28 @@ TEST(LocalRanks, PartsAreFoundByName) {
   const auto usual = read_local_share("1x4x1 cores 0-3 gpus 2@*");
   EXPECT_EQ(usual->variables(Bits::of({2})).size(), 4U);
   EXPECT_TRUE(usual->usual_variables());
+}
+
+TEST(LocalRanks, VariablesOfARank) {
+  using Map = std::map<std::string, std::string>;
+  const auto usual = read_local_share("1x4x1 cores 0-3 gpus 2@*,5@* fenced");
+  const Map bare = {{"CUDA_VISIBLE_DEVICES", "1"}};
+  EXPECT_EQ(usual->rank_variables(Bits::of({5}), {}), bare);
+  const Map amd = {
+      {"CUDA_VISIBLE_DEVICES", "1"}, {"HIP_VISIBLE_DEVICES", "1"}, {"ROCR_VISIBLE_DEVICES", "1"}};
+  EXPECT_EQ(usual->rank_variables(Bits::of({5}), {{"ROCR_VISIBLE_DEVICES", "0,1"},
+                                                  {"HIP_VISIBLE_DEVICES", "0,1"},
+                                                  {"HOME", "/root"}}),
+            amd);
+  const Map parts = {{"CUDA_VISIBLE_DEVICES", "MIG-b"}};
+  EXPECT_EQ(read_local_share("1x4x1 cores 0-3 gpus 2@*,5@* uuids MIG-a,MIG-b told cuda")
+                ->rank_variables(Bits::of({5}), {}),
+            parts);
+  const Map untold = {{"CUDA_VISIBLE_DEVICES", "2"}};
+  EXPECT_EQ(
+      read_local_share("1x4x1 cores 0-3 gpus 2@* told none")->rank_variables(Bits::of({2}), {}),
+      untold);
+  EXPECT_EQ(read_local_share("1x4x1 cores 0-3")->rank_variables({}, {}), Map{});
 }
 
 TEST(LocalRanks, CoresAreDividedToo) {

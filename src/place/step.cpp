@@ -1,63 +1,14 @@
 #include "place/step.h"
 
 #include <algorithm>
+#include <numeric>
 
-#include "place/cpu_bind.h"
 #include "place/layout.h"
+#include "place/step_launcher.h"
 #include "place/step_place.h"
 
 namespace berth::place {
 namespace {
-
-/// Nodes of the job that a launcher's srun names; all when it names none.
-std::vector<const cluster::NodeShare*> launcher_nodes(const cluster::Cluster& cluster,
-                                                      const JobFacts& job,
-                                                      const request::Request& srun) {
-  std::vector<const cluster::NodeShare*> out;
-  for (const auto& share : job.allocation.nodes) {
-    const std::string& name = cluster.nodes[share.node].name;
-    const bool listed =
-        srun.nodelist.empty() || std::ranges::find(srun.nodelist, name) != srun.nodelist.end();
-    if (listed) out.push_back(&share);
-  }
-  if (srun.nodes && srun.nodes->max < out.size()) out.resize(srun.nodes->max);
-  return out;
-}
-
-StepPlan launcher_plan(const cluster::Cluster& cluster, const JobFacts& job,
-                       const std::vector<const cluster::NodeShare*>& nodes) {
-  StepPlan plan;
-  plan.verdict = StepVerdict::starts;
-  plan.counted = false;
-  plan.launcher = true;
-  plan.ntasks = static_cast<std::uint32_t>(nodes.size());
-  plan.cpus_per_task = job.request.cpus_per_task;
-  plan.distribution = "cyclic";
-  // Devices by task belong to tasks that the launcher's ranks are not.
-  const bool gpus = !job.request.gres_per_node.empty() || !job.request.gres_per_job.empty() ||
-                    !job.request.gres_per_socket.empty();
-  for (const cluster::NodeShare* share : nodes) {
-    const cluster::Node& node = cluster.nodes[share->node];
-    StepNode at;
-    at.share = *share;
-    at.share.memory_mb = 0;
-    if (!gpus) at.share.gres.clear();
-    const auto id = static_cast<std::uint32_t>(plan.nodes.size());
-    at.ranks = {id};
-    const NodeBinding binding = unplaced(node, share->cores, 1);
-    at.cpu_bind_type = binding.type;
-    at.cpu_bind_list = binding.list;
-    TaskPlan task;
-    task.rank = task.node_id = id;
-    task.node = share->node;
-    task.bound = binding.bound && cluster.settings.task_affinity;
-    task.cpus = binding.masks.front();
-    task.gpus = at.share.gpus();
-    plan.nodes.push_back(std::move(at));
-    plan.tasks.push_back(std::move(task));
-  }
-  return plan;
-}
 
 // ---- The layout of the job itself
 
@@ -122,12 +73,18 @@ void StepState::finish(std::uint32_t step_id) {
 StepPlan place_step(const cluster::Cluster& cluster, const JobFacts& job,
                     const request::Request& srun, StepState& state) {
   StepPlan plan;
-  if (srun.external_launcher) {
-    plan = launcher_plan(cluster, job, launcher_nodes(cluster, job, srun));
-    plan.id = state.next_id();
-    return plan;
-  }
   plan.id = state.next_id();
+  if (srun.external_launcher) {
+    const auto nodes = launcher_nodes(cluster, job, srun, plan.warnings);
+    if (!nodes) {
+      plan.error = nodes.error();
+      return plan;
+    }
+    StepPlan daemons = launcher_plan(cluster, job, *nodes);
+    daemons.id = plan.id;
+    daemons.warnings = std::move(plan.warnings);
+    return daemons;
+  }
   auto ask = ask_in_job(cluster, job, srun, plan.warnings);
   if (!ask) {
     plan.error = ask.error();
@@ -150,7 +107,9 @@ StepPlan place_own_step(const cluster::Cluster& cluster, const JobFacts& job,
 }
 
 StepPlan place_launcher_step(const cluster::Cluster& cluster, const JobFacts& job) {
-  return launcher_plan(cluster, job, launcher_nodes(cluster, job, {}));
+  std::vector<std::size_t> all(job.allocation.nodes.size());
+  std::iota(all.begin(), all.end(), 0);
+  return launcher_plan(cluster, job, all);
 }
 
 std::vector<std::uint32_t> job_tasks_per_node(const cluster::Cluster& cluster,

@@ -57,6 +57,7 @@ struct StepPlan {
   std::vector<TaskPlan> tasks;  // by rank
   std::uint32_t ntasks = 0;
   std::optional<std::uint32_t> cpus_per_task;
+  std::optional<std::uint32_t> ntasks_per_node;  // on srun's own command line
   std::optional<request::GpuBind> gpu_bind;
   std::string tres_per_task;        // SLURM_TRES_PER_TASK of the tasks; "" = not set
   bool allow_task_sharing = false;  // tasks may reach the other tasks' GPUs

@@ -198,6 +198,7 @@ class StepPlacer {
   void describe(StepPlan& plan) const {
     plan.ntasks = *ask_.tasks;
     plan.cpus_per_task = ask_.cpus_per_task;
+    if (ask_.ntasks_per_node_own) plan.ntasks_per_node = ask_.ntasks_per_node;
     plan.gpu_bind = ask_.gpu_bind;
     plan.tres_per_task = ask_.tres_per_task;
     plan.allow_task_sharing = ask_.allow_task_sharing;

@@ -78,6 +78,7 @@ class AskMaker {
 
   void plain_values() {
     ask_.ntasks_per_node = srun_.ntasks_per_node;
+    ask_.ntasks_per_node_own = srun_.given.on_command_line(Opt::ntasks_per_node);
     ask_.cpus_per_task = srun_.cpus_per_task;
     ask_.cpus_per_gpu = srun_.cpus_per_gpu;
     ask_.ntasks_per_gpu = srun_.ntasks_per_gpu;

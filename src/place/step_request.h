@@ -51,6 +51,7 @@ struct StepAsk {
   std::optional<std::uint32_t> tasks;  // unset: as many as fit (settle_tasks)
   bool bind_gpus_to_ranks = false;     // once it is known how many there are on each node
   std::optional<std::uint32_t> ntasks_per_node;
+  bool ntasks_per_node_own = false;  // on srun's command line, not the job's
   std::optional<std::uint32_t> cpus_per_task;
   std::optional<std::uint64_t> cpus;  // wanted in all; unset until tasks are known
   std::uint64_t job_cpus = 0;         // what the job has in all

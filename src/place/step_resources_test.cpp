@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "place/local_ranks.h"
 #include "place/step_test_fixture.h"
 
 namespace berth::place {
@@ -273,6 +274,40 @@ TEST(StepLauncher, TakesNothingAndSeesWhatTheJobAskedByNode) {
   EXPECT_FALSE(blind.contains("SLURM_GPUS_ON_NODE"));
   EXPECT_EQ(blind.at("SLURM_JOB_GPUS"), "0,1");
   EXPECT_EQ(blind.at("BERTH_TASK_CPUS"), "0x3");
+  // berth bind finds them all the same.
+  const auto local = read_local_share(blind.at(kLocalShareVariable));
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local->share.gpus().list(), "0,1");
+  EXPECT_TRUE(local->daemon);
+}
+
+TEST(StepGpus, ALauncherIsShownWhatItWantsWhateverTheJobHandsOn) {
+  const cluster::Cluster cluster = corpus::make();
+  struct Row {
+    const char* job;
+    const char* step;
+    const char* gpus;
+  };
+  for (const Row& row : {
+           // sbatch hands SLURM_TRES_BIND=gres/gpu:per_task:1 on
+           Row{"-N1 -n4 --gpus-per-task=1", "", "0|1|2|3"},
+           Row{"-N1 -n4 --gpus-per-task=1", "--launcher=none", "0|1|2|3"},
+           Row{"-N1 -n4 --gpus-per-task=1", "--launcher=torch", "0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3"},
+           Row{"-N1 -n4 --gpus-per-task=1", "--launcher=jax", "0,1,2,3|0,1,2,3|0,1,2,3|0,1,2,3"},
+           Row{"-N1 -n4 --gpus-per-task=1", "--launcher=mpi", "0|1|2|3"},
+           Row{"-N1 -n2 --gres=gpu:4 --gpu-bind=none", "--launcher=mpi", "0,1|2,3"},
+           Row{"-N1 -n2 --gres=gpu:4 --gpu-bind=single:1", "--launcher=torch", "0,1,2,3|0,1,2,3"},
+       }) {
+    Job job(cluster, row.job, nodes_with_gpus(1, Bits::first_n(4), Bits::first_n(4)));
+    EXPECT_EQ(corpus::gpus(job.plan(row.step)), row.gpus) << row.job << " " << row.step;
+  }
+  Job job(cluster, "-N1 -n4 --gpus-per-task=1",
+          nodes_with_gpus(1, Bits::first_n(4), Bits::first_n(4)));
+  const StepPlan plan = job.plan("--launcher=torch");
+  const Environment env = task_environment(cluster, job.facts(), plan, plan.tasks[3],
+                                           batch_environment(cluster, job.facts()));
+  EXPECT_EQ(env.at("CUDA_VISIBLE_DEVICES"), "0,1,2,3");
+  EXPECT_EQ(env.at("SLURM_TRES_BIND"), "gres/gpu:none");
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ class Resolver {
     using Rule = Result<void> (Resolver::*)();
     for (const Rule rule :
          {&Resolver::memory, &Resolver::cpus, &Resolver::gpus_per_task, &Resolver::hint,
-          &Resolver::gpus, &Resolver::tasks_per_gpu, &Resolver::sharing, &Resolver::layout,
-          &Resolver::files, &Resolver::small_pairs}) {
+          &Resolver::gpus, &Resolver::tasks_per_gpu, &Resolver::launcher, &Resolver::sharing,
+          &Resolver::layout, &Resolver::files, &Resolver::small_pairs}) {
       if (Result<void> done = (this->*rule)(); !done) return done;
     }
     return {};
@@ -219,6 +219,26 @@ class Resolver {
                              "SLURM_NTASKS_PER_GPU",
                              name),
                  other, tasks);
+  }
+
+  /// --launcher=torch, jax and mpi say which GPUs a task sees. A binding that the job has merely
+  /// handed on, as after --gpus-per-task (SLURM_TRES_BIND), gives way to that.
+  Result<void> launcher() {
+    const Given* preset = o_->find(Opt::launcher);
+    if (preset == nullptr || preset->text == "none") return {};
+    for (const Opt bind : {Opt::gpu_bind, Opt::tres_bind, Opt::accel_bind}) {
+      if (chosen(bind) && inherited(Opt::launcher)) {
+        o_->erase(Opt::launcher);
+        return {};
+      }
+      if (chosen(bind)) {
+        return error(fmt::format("--launcher={} and {} both say which GPUs a task sees",
+                                 preset->text, dashed(bind)),
+                     Opt::launcher, bind);
+      }
+      o_->erase(bind);
+    }
+    return {};
   }
 
   Result<void> sharing() {

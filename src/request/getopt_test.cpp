@@ -56,6 +56,9 @@ TEST(Getopt, Srun) {
       {"--mem= cmd", "mem= | cmd"},
       {"--tasks-per-node=2 cmd", "ntasks-per-node=2 | cmd"},
       {"--pack-group=1 cmd", "het-group=1 | cmd"},
+      {"--cpu_bind=none cmd", "cpu-bind=none | cmd"},  // as likwid and old scripts write it
+      {"--cpu_bind v,cores cmd", "cpu-bind=v,cores | cmd"},
+      {"--cpu-b=none cmd", "cpu-bind=none | cmd"},
       {"-n -1 cmd", "ntasks=-1 | cmd"},
       {"--overl cmd", "overlap | cmd"},
   };

@@ -156,6 +156,33 @@ TEST(Values, GpuBindPrecedence) {
   EXPECT_EQ(only("srun --tres-bind=gres/gpu:none x", two).gpu_bind->text, "gres/gpu:none");
 }
 
+TEST(Values, ALauncherReplacesTheBindingOfTheJob) {
+  struct Row {
+    const char* line;
+    Environment environment;
+    const char* bind;  // "" = none
+  };
+  const Environment by_task = {{"SLURM_TRES_BIND", "gres/gpu:per_task:1"}};
+  const Environment written = {{"SLURM_TRES_BIND", "gres/gpu:closest"},
+                               {"SLURM_GPU_BIND", "closest"}};
+  Environment everywhere = by_task;
+  everywhere["SLURM_LAUNCHER"] = "torch";
+  for (const Row& row : std::initializer_list<Row>{
+           {"srun --launcher=torch x", by_task, ""},
+           {"srun --launcher=jax x", by_task, ""},
+           {"srun --launcher=mpi x", written, ""},
+           {"srun --launcher=none x", by_task, "gres/gpu:per_task:1"},
+           {"srun x", by_task, "gres/gpu:per_task:1"},
+           {"srun x", everywhere, ""},
+           {"srun --gpu-bind=single:2 x", everywhere, "gres/gpu:single:2"},
+           {"srun --launcher=none --gpu-bind=closest x", everywhere, "gres/gpu:closest"},
+       }) {
+    const Request r = only(row.line, job(row.environment));
+    EXPECT_EQ(r.gpu_bind ? r.gpu_bind->text : "", row.bind) << row.line;
+  }
+  EXPECT_FALSE(only("srun --gpu-bind=single:2 x", job(everywhere)).launcher);
+}
+
 TEST(Values, Distribution) {
   const auto dist = [](const std::string& text) {
     return *only("srun -m " + text + " x").distribution;

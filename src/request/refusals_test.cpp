@@ -96,6 +96,10 @@ constexpr RefusedCase kRecorded[] = {
 INSTANTIATE_TEST_SUITE_P(Recorded, Refusal, ::testing::ValuesIn(kRecorded));
 
 constexpr RefusedCase kWords[] = {
+    {"srun --launcher=torch --gpu-bind=single:1 true",
+     "1: srun: error: --launcher=torch and --gpu-bind both say which GPUs a task sees"},
+    {"srun --launcher=mpi --tres-bind=gres/gpu:closest true",
+     "1: srun: error: --launcher=mpi and --tres-bind both say which GPUs a task sees"},
     {"srun -y true", "255: srun: invalid option -- 'y' | Try \"srun --help\" for more information"},
     {"srun -n",
      "255: srun: option requires an argument -- 'n' | "

@@ -112,6 +112,7 @@ class Builder {
     if (conf.max_tasks_per_node) s.max_tasks_per_node = conf.max_tasks_per_node->value;
     if (conf.max_array_size) s.max_array_size = conf.max_array_size->value;
     if (conf.mpi_default) s.mpi_default = conf.mpi_default->value;
+    s.hydra_bootstrap = conf.daemon.hydra_bootstrap;
     if (conf.enforce_part_limits) {
       const std::string& value = conf.enforce_part_limits->value;
       s.enforce_part_limits = value == "ANY"                     ? cluster::EnforcePartLimits::any

@@ -59,10 +59,10 @@ void forget_outer_rendezvous(Environment& env) {
 /// Only what the user has not said.
 void put_rendezvous(const wire::StepSpec& spec, const wire::TaskSpec& task,
                     const wire::Program& program, TaskEnvironment& env) {
-  if (program.launcher() == "none") return;
   auto variables = launch::rendezvous(spec, task);
-  if (const auto each_node = env.find("SLURM_STEP_TASKS_PER_NODE");
-      each_node && !variables.empty()) {
+  if (variables.empty()) return;  // no ranks: a script, a daemon
+  if (program.launcher() == "none") variables.clear();
+  if (const auto each_node = env.find("SLURM_STEP_TASKS_PER_NODE")) {
     std::string each = launch::tasks_per_node(std::string(*each_node));
     if (!each.empty()) variables.emplace_back("SLURM_NTASKS_PER_NODE", std::move(each));
   }

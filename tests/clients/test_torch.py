@@ -107,6 +107,59 @@ def test_presets_choose_what_a_task_sees(cluster, launcher, expected):
     assert sorted(text.split()) == expected
 
 
+def test_presets_count_in_a_job_that_hands_on_a_binding(cluster):
+    """--gpus-per-task of the job reaches srun as SLURM_TRES_BIND; --launcher says what this step wants."""
+    _, text = batch(cluster, """#!/bin/bash
+#SBATCH -N1 -n4 --gpus-per-task=1
+see() { echo $* $(srun "$@" printenv CUDA_VISIBLE_DEVICES | sort); }
+see -n4
+for launcher in torch jax mpi none; do see --launcher=$launcher; done
+SLURM_LAUNCHER=torch see -n4
+srun --launcher=torch --gpu-bind=single:1 true 2>&1 || echo code $?
+""")
+    every = "0,1,2,3 0,1,2,3 0,1,2,3 0,1,2,3"
+    assert text.splitlines() == [
+        "-n4 0 1 2 3", f"--launcher=torch {every}", f"--launcher=jax {every}", "--launcher=mpi 0 1 2 3",
+        "--launcher=none 0 1 2 3", f"-n4 {every}",
+        "srun: error: --launcher=torch and --gpu-bind both say which GPUs a task sees",
+        "berth: given: --launcher and --gpu-bind; drop one", "code 1"]
+
+
+@pytest.mark.parametrize("step, told", [
+    (["-n2"], "1"), (["-n2", "--launcher=none"], "1"), (["-n3"], "-"), (["-n4", "--ntasks-per-node=2"], "2")])
+def test_tasks_per_node_where_all_have_as_many(cluster, step, told):
+    code = "import os; print(os.environ.get('SLURM_NTASKS_PER_NODE', '-'))"
+    assert set(cluster.out("srun", "-N2", *step, PYTHON, "-c", code).split()) == {told}
+
+
+def test_tasks_per_node_of_the_job_and_of_the_step(cluster):
+    _, text = batch(cluster, """#!/bin/bash
+#SBATCH -N2 --ntasks-per-node=4
+for step in -n8 "-N1 -n1" "-N2 --ntasks-per-node=2" "-N2 --ntasks-per-node=1 --launcher=none"; do
+  echo $step: $(srun $step printenv SLURM_NTASKS_PER_NODE | sort -u)
+done
+""")
+    # -n1 as recorded: what srun was not told stays the job's.
+    assert text.splitlines() == [
+        "-n8: 4", "-N1 -n1: 4", "-N2 --ntasks-per-node=2: 2", "-N2 --ntasks-per-node=1 --launcher=none: 1"]
+
+
+@pytest.mark.parametrize("launcher", ("torch", "none"))
+def test_bind_in_tasks_of_srun(cluster, launcher):
+    text = cluster.out("srun", "-N1", "-n4", "--gpus=4", f"--launcher={launcher}", "berth", "bind", "printenv",
+                       "CUDA_VISIBLE_DEVICES")
+    assert sorted(text.split()) == ["0", "1", "2", "3"]
+
+
+def test_bind_under_torchrun(cluster):
+    worker = "echo worker $SLURMD_NODENAME $LOCAL_RANK $CUDA_VISIBLE_DEVICES"
+    state, text = batch(cluster, f"srun --ntasks-per-node=1 torchrun --nproc_per_node=2 {LAUNCHER} --no_python berth bind "
+                        f"bash -c '{worker}'", "-N2", "--gpus-per-node=4")
+    assert state == "COMPLETED", text
+    assert sorted(re.findall(r"worker (\S+) (\d) (\S+)", text)) == [
+        (node, rank, gpus) for node in ("node1", "node2") for rank, gpus in (("0", "0,1"), ("1", "2,3"))]
+
+
 def test_a_wrong_preset_is_refused(cluster):
     run = cluster.run("srun", "-n1", "--launcher=tensorflow", "true", rc=None)
     assert run.returncode != 0 and "none, torch, jax or mpi" in run.stderr
