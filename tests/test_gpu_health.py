@@ -202,8 +202,9 @@ def test_a_gpu_is_taken_out_by_hand_and_stays_out(site):
     until(lambda: "the fan is broken" in c.out("scontrol", "explain", "job", waits), what="it says for what it waits")
     # Over restarts of both daemons, whatever the node tells.
     c.restart_controller()
-    os.kill(c.pid("node"), signal.SIGKILL)
-    c.start()
+    agent = c.pid("node")
+    os.kill(agent, signal.SIGKILL)
+    until(lambda: started_again(c, agent), what="a new agent")
     until(lambda: c.out("sinfo", "-h", "-o", "%T") == "idle", what="an idle node")
     assert drained(c) == "gpu:l40s:1(IDX:1)"
     change(gpus, 1, ecc_uncorrected=1)

@@ -139,7 +139,6 @@ void add_files(Record& out, const wire::JobInfo& job) {
   out.maybe("CpusPerTres", job.cpus_per_tres());
   out.maybe("MemPerTres", job.mem_per_tres());
   out.maybe("TresBind", job.tres_bind());
-  out.maybe("TresFreq", job.tres_freq());
   out.maybe("TresPerJob", job.tres_per_job());
   out.maybe("TresPerNode", job.tres_per_node());
   out.maybe("TresPerSocket", job.tres_per_socket());

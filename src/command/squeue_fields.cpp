@@ -273,7 +273,7 @@ constexpr Field<JobRow> kJobFields[] = {
     {0, "system_comment", "SYSTEM_COMMENT", FIXED("(null)")},
     {0, "tres-alloc", "TRES_ALLOC", TEXT(alloc_tres, "N/A")},
     {0, "tres-bind", "TRES_BIND", TEXT(tres_bind, "N/A")},
-    {0, "tres-freq", "TRES_FREQ", TEXT(tres_freq, "N/A")},
+    {0, "tres-freq", "TRES_FREQ", FIXED("N/A")},
     {0, "tres-per-job", "TRES_PER_JOB", TEXT(tres_per_job, "N/A")},
     {0, "tres-per-socket", "TRES_PER_SOCKET", TEXT(tres_per_socket, "N/A")},
     {0, "tres-per-step", "TRES_PER_STEP", FIXED("N/A")},

@@ -310,7 +310,7 @@ void append_second_half(JsonText& json, const Job& job) {
   json.set_number("time_minimum", job.time_min_minutes());
   json.number_or_unset("threads_per_core", unless_zero(job.threads_per_core()));
   json.text("tres_bind", job.tres_bind());
-  json.text("tres_freq", job.tres_freq());
+  json.text("tres_freq", "");
   json.text("tres_per_job", job.tres_per_job());
   json.text("tres_per_node", job.tres_per_node());
   json.text("tres_per_socket", job.tres_per_socket());

@@ -83,7 +83,7 @@ constexpr std::array kRefusedKeys = {
     RefusedKey{"ResetAccrueTime", "berth has no age factor to reset"},
     RefusedKey{"SiteFactor", "use Priority= or Nice="},
     RefusedKey{"TresBind", "cancel the job and submit it again with --tres-bind"},
-    RefusedKey{"TresFreq", "cancel the job and submit it again with --gpu-freq"},
+    RefusedKey{"TresFreq", "berth does not set the clocks of GPUs"},
     RefusedKey{"TresPerSocket", "use TresPerNode="},
     RefusedKey{"UserID", "cancel the job and submit it again with --uid"},
 };

@@ -205,7 +205,6 @@ void put_request(wire::JobInfo& out, const job::Job& job, const AskedSize& size,
     out.set_tres_bind(bind_words(size.counts.gpu_bind->text));
   }
   if (request.gpu_bind) out.set_tres_bind(bind_words(request.gpu_bind->text));
-  out.set_tres_freq(std::string(job.what->text(Opt::gpu_freq)));
   out.set_tres_per_job(gres_ask_words(request.gres_per_job));
   out.set_tres_per_node(gres_ask_words(request.gres_per_node));
   out.set_tres_per_socket(gres_ask_words(request.gres_per_socket));

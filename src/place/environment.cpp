@@ -30,7 +30,6 @@ constexpr OptionVariable kTextVariables[] = {
     {Opt::gpus_per_node, "SLURM_GPUS_PER_NODE"},
     {Opt::gpus_per_socket, "SLURM_GPUS_PER_SOCKET"},
     {Opt::cpus_per_gpu, "SLURM_CPUS_PER_GPU"},
-    {Opt::gpu_freq, "SLURM_GPU_FREQ"},
     {Opt::hint, "SLURM_HINT"},
     {Opt::account, "SLURM_JOB_ACCOUNT"},
     {Opt::qos, "SLURM_JOB_QOS"},
