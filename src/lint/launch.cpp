@@ -160,11 +160,9 @@ std::optional<TorchLaunch> read_torch(std::span<const std::string> words) {
 
 std::optional<Result<place::BindWords>> read_berth_bind(std::span<const std::string> words) {
   if (auto found = bind_in(words)) return found;
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    if (!is_shell(words[at])) continue;
-    if (auto found = bind_in(bare_program(words.subspan(at)))) return found;
-  }
-  return std::nullopt;
+  const auto shell = std::ranges::find_if(words, is_shell);
+  if (shell == words.end()) return std::nullopt;
+  return bind_in(bare_program({shell, words.end()}));
 }
 
 std::uint32_t TorchLaunch::processes(std::size_t gpus_seen) const {

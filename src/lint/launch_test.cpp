@@ -82,5 +82,33 @@ TEST(Launch, LooksThroughContainersAndProfilers) {
   EXPECT_FALSE(read_torch(words("singularity pull torchrun a b")));
 }
 
+TEST(Launch, BerthBind) {
+  struct Case {
+    std::vector<std::string> line;
+    std::string_view shown;  // GPUs of a rank and the program; "-": there is no bind
+  };
+  for (const Case& each : std::vector<Case>{
+           {words("mpirun -np 4 berth bind ./app"), "all ./app"},
+           {words("mpiexec -n 4 /opt/bin/berth bind --gpus-per-rank 2 -- ./app"), "2 ./app"},
+           {words("mpirun --some-flag berth bind ./app"), "all ./app"},
+           {{"mpirun", "bash", "-c", "exec berth bind --gpus-per-rank=1 ./app"}, "1 ./app"},
+           {words("mpirun berth bind --gpus 2 ./app"), "unknown option --gpus"},
+           {words("mpirun ./app berth"), "-"},
+           {words("mpirun ./app bind"), "-"},
+           {words("mpirun bash ./app"), "-"},
+           {{"mpirun", "bash", "-c", "./app"}, "-"},
+           {{}, "-"},
+       }) {
+    const auto bind = read_berth_bind(each.line);
+    std::string shown = "-";
+    if (bind && !*bind) shown = bind->error().what();
+    if (bind && *bind) {
+      const auto gpus = (*bind)->gpus_per_rank;
+      shown = (gpus ? std::to_string(*gpus) : "all") + " " + (*bind)->argv.front();
+    }
+    EXPECT_EQ(shown, each.shown);
+  }
+}
+
 }  // namespace
 }  // namespace berth::lint
