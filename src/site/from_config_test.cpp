@@ -87,7 +87,7 @@ TEST(FromConfig, BuildsTheRecordedCluster) {
   EXPECT_THAT(site->notes, ElementsAre());
   EXPECT_THAT(site->warnings, ElementsAre());
   ASSERT_EQ(site->unused.size(), 1u);
-  EXPECT_THAT(site->unused[0].keys, Contains("JobAcctGatherType (line 18)"));
+  EXPECT_THAT(site->unused[0].keys, Contains("CredType (line 7)"));
 }
 
 TEST(FromConfig, ShapesNodes) {
