@@ -116,7 +116,7 @@ def test_so_much_memory(c, tmp_path):
     assert gpus_of(c, held(c, "--gpus=1", "--gpu-mem-min=40G")) == "gpu:a100_40gb:1(IDX:0)"
     assert gpus_of(c, held(c, "--gpus=1", "--gpu-mem-min=60G")) == "gpu:h100_80gb:1(IDX:0)"
     never = c.run("sbatch", "-n1", "--gpus=1", "--gpu-mem-min=90G", "--wrap", "true", rc=1).stderr
-    assert "no GPU has 90G of memory" in never and "80G" in never
+    assert "no GPU of partition main has 90G of memory" in never and "80G" in never
     # Before anybody submits it, too.
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\n#SBATCH -n1 --gpus=1 --gpu-mem-min=60G\nsrun true\n")
@@ -134,4 +134,4 @@ def test_so_much_memory_as_the_node_has_told(tmp_path):
         assert c.out("srun", "-n1", "--gpus=2", "--gpu-mem-min=40G", "printenv", "CUDA_VISIBLE_DEVICES") == "0,1"
         c.wait_idle()
         never = c.run("srun", "-n1", "--gpus=1", "--gpu-mem-min=46G", "true", rc=1).stderr
-        assert "no GPU has 46G of memory" in never
+        assert "no GPU of partition main has 46G of memory" in never
