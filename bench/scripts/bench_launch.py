@@ -47,4 +47,4 @@ for shape in words[1:]:
         levels = levels.group(1) if levels else ""
     print(json.dumps({"nodes": int(nodes), "tasks": int(tasks), "wall": statistics.median(walls),
                       "cpu": statistics.median(costs), "init": statistics.median(told) if told else None,
-                      "levels": levels}), flush=True)
+                      "levels": levels, "all": {"wall": walls, "cpu": costs, "init": told}}), flush=True)
