@@ -323,15 +323,7 @@ constexpr SacctField kSacctFields[] = {
     {"JobName", 10, SHOW(out += row.step != nullptr ? row.step->step().name() : j.name())},
     {"Layout", 9, NOTHING},
     {"Licenses", 10, JOB(out += j.licenses())},
-    {"MaxDiskRead", 12, USED(read, most)},
-    {"MaxDiskReadNode", 15, USED(read, most_node)},
-    {"MaxDiskReadTask", 15, USED(read, most_task)},
-    {"MaxDiskWrite", 12, USED(written, most)},
-    {"MaxDiskWriteNode", 16, USED(written, most_node)},
-    {"MaxDiskWriteTask", 16, USED(written, most_task)},
-    {"MaxPages", 8, USED(pages, most)},
-    {"MaxPagesNode", 12, USED(pages, most_node)},
-    {"MaxPagesTask", 14, USED(pages, most_task)},
+#include "command/most_used_fields.def"
     {"MaxRSS", 10, STEP(if (use_known(s)) append_size(out, s.max_rss_kb(), shown))},
     {"MaxRSSNode", 10,
      STEP(if (s.max_rss_kb() != 0) out +=

@@ -51,6 +51,12 @@ const PartitionPolicy* policy_of(const Policy& policy, std::string_view partitio
   return at == policy.partitions.end() ? nullptr : &at->second;
 }
 
+std::optional<std::uint32_t> within_bound(const PartitionPolicy& of,
+                                          std::optional<std::uint32_t> seconds) {
+  if (!of.max_gpu_idle_seconds) return seconds;
+  return std::min(seconds.value_or(*of.max_gpu_idle_seconds), *of.max_gpu_idle_seconds);
+}
+
 /// Where the limit comes from.
 std::string limit_words(const Policy& policy, const Job& job) {
   const auto& asked = job.what->request.gpu_idle_seconds;
@@ -80,19 +86,15 @@ bool may_have_gpus(const Job& job) {
 
 std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition) {
   const PartitionPolicy* of = policy_of(policy, partition);
-  if (of == nullptr) return std::nullopt;
-  if (!of->max_gpu_idle_seconds) return of->gpu_idle_seconds;
-  return std::min(of->gpu_idle_seconds.value_or(*of->max_gpu_idle_seconds),
-                  *of->max_gpu_idle_seconds);
+  return of == nullptr ? std::nullopt : within_bound(*of, of->gpu_idle_seconds);
 }
 
 void decide_gpu_idle(const Policy& policy, Job& job) {
   const PartitionPolicy* of = policy_of(policy, job.partition);
   if (!std::exchange(job.gpu_idle_decided, true)) {
     job.gpu_idle_seconds = default_gpu_idle(policy, job.partition);
-  } else if (of != nullptr && of->max_gpu_idle_seconds && !job.gpu_idle_by_admin) {
-    job.gpu_idle_seconds = std::min(job.gpu_idle_seconds.value_or(*of->max_gpu_idle_seconds),
-                                    *of->max_gpu_idle_seconds);
+  } else if (of != nullptr && !job.gpu_idle_by_admin) {
+    job.gpu_idle_seconds = within_bound(*of, job.gpu_idle_seconds);
   }
 }
 

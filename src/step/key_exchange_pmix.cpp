@@ -63,7 +63,8 @@ void KeyExchange::start_helper() {
   variables["PATH"] = "/usr/local/bin:/usr/bin:/bin";
   variables["HOME"] = spec_.home();
   variables["BERTH_STEP"] = order_.mark();
-  EnvironmentBlock block(variables);
+  const CommonVariables all(variables);
+  EnvironmentBlock block{TaskEnvironment(all)};
   const pid_t pid = outside_.start([&] {
     // The two may be each other's numbers: move them away first.
     const int link = ::fcntl(theirs.get(), F_DUPFD_CLOEXEC, 64);

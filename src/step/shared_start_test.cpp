@@ -64,7 +64,8 @@ TEST(SharedStartOne, ADescriptorThatIsNoCgroupIsAnError) {
 }
 
 TEST(StepEnvironmentBlock, HasWhatTheMapHas) {
-  EnvironmentBlock block({{"A", "1"}, {"AB", ""}, {"B", "x=y"}});
+  const CommonVariables all(Environment{{"A", "1"}, {"AB", ""}, {"B", "x=y"}});
+  EnvironmentBlock block{TaskEnvironment(all)};
   char other[] = "A=2";
   block.replace(other);
   std::vector<std::string> words;

@@ -105,7 +105,8 @@ int output_of(const std::string& program, const Environment& environment, std::s
   if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
   Fd read_end(ends[0]);
   Fd write_end(ends[1]);
-  EnvironmentBlock block(environment);
+  const CommonVariables all(environment);
+  EnvironmentBlock block{TaskEnvironment(all)};
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::dup2(write_end.get(), STDOUT_FILENO);
