@@ -16,7 +16,7 @@ PRESET ?= $(if $(CI),ci,release)
 SOAK_SECONDS ?= 600
 # What `make test` builds with sanitizers: the modules that read what others wrote; `make soak` takes all
 # (the tests of `place` are the heaviest of the library).
-ASAN_MODULES = base text conf request site script lint explain wire pmi survey launch cgroup
+ASAN_MODULES = base tls text conf request site script lint explain wire pmi survey launch cgroup
 FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/%/*_fuzz.cpp))))
 ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
 empty :=
