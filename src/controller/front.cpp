@@ -18,7 +18,10 @@ std::string refusal(Code code, std::string text, std::string hint = {}) {
 }  // namespace
 
 Front::Front(net::Loop& loop, Log& log, Handlers handlers)
-    : loop_(loop), log_(log), handlers_(std::move(handlers)) {}
+    : loop_(loop),
+      log_(log),
+      handlers_(std::move(handlers)),
+      door_(loop, net::QuotaLimits::of_descriptors(net::fd_limit())) {}
 
 Front::~Front() = default;
 
@@ -62,17 +65,27 @@ void Front::accept(std::shared_ptr<net::Connection> connection) {
   const Peer peer = ++last_peer_;
   ++accepted_;
   Link link;
+  const auto evicted = [this, peer](const std::string& why) { closed(peer, why); };
   if (connection->is_unix()) {
     link.caller = caller_of(connection->peer()->uid, connection->peer()->gid);
     link.known = true;
+    link.visit =
+        door_.enter(connection, {.uid = link.caller.uid, .free = link.caller.privileged}, evicted);
+    connection->limit_frames(link.caller.privileged ? wire::kMostBytes : wire::kUserBytes);
+  } else {
+    link.visit = door_.enter_unknown(connection, evicted);
   }
+  if (!link.visit) return;  // it was told why
+  const std::shared_ptr<net::Visit> visit = link.visit;
   link.connection = connection;
   links_.emplace(peer, std::move(link));
   connection->start(
       {.on_frame = [this, peer](net::Connection&, const wire::Frame& f) { frame(peer, f); },
        .on_closed = [this, peer](net::Connection&,
                                  std::string_view reason) { closed(peer, reason); },
-       .on_drained = nullptr});
+       .on_drained = [this, peer](net::Connection&) { drained(peer); },
+       .on_partial = [visit](net::Connection& c, std::size_t held,
+                             std::size_t frame_bytes) { visit->partial(c, held, frame_bytes); }});
 }
 
 void Front::frame(Peer peer, const wire::Frame& frame) {
@@ -81,12 +94,49 @@ void Front::frame(Peer peer, const wire::Frame& frame) {
   Link& link = found->second;
   if (!link.known || frame.kind == wire::Kind::Hello) return greet(peer, frame);
   if (link.agent) return hand_on(link, peer, frame.kind, std::string(frame.payload));
-  if (link.busy) {
-    link.waiting.emplace_back(frame.kind, frame.payload);
-    if (link.waiting.size() >= kMostWaiting) link.connection->pause();
-    return;
+  link.visit->heard();
+  link.waiting.emplace_back(frame.kind, frame.payload);
+  link.waiting_bytes += frame.payload.size();
+  next_request(link, peer);
+}
+
+bool Front::its_turn(Link& link, Peer peer) {
+  if (link.busy || link.delayed || link.starved || link.sending != Link::Sending::nothing) {
+    return false;
   }
-  hand_on(link, peer, frame.kind, std::string(frame.payload));
+  if (!std::exchange(link.paid, true)) {
+    if (const auto wait = link.visit->wait_for_request(); wait.count() > 0) {
+      link.delayed = true;
+      loop_.after(wait, [this, peer, alive = std::weak_ptr(alive_)] {
+        if (alive.expired()) return;
+        const auto found = links_.find(peer);
+        if (found == links_.end()) return;
+        found->second.delayed = false;
+        next_request(found->second, peer);
+      });
+      return false;
+    }
+  }
+  if (!link.visit->may_work(link.waiting.front().second.size())) {
+    link.starved = true;
+    starved_[link.caller.uid].push_back(peer);
+    return false;
+  }
+  link.paid = false;
+  return true;
+}
+
+/// Nothing is read while requests of this connection wait here: the kernel makes the sender wait.
+void Front::read_or_not(Link& link) {
+  link.visit->queued(*link.connection, link.waiting_bytes);
+  const bool full = link.waiting.size() >= kMostWaiting ||
+                    link.waiting_bytes >= kMostWaitingBytes ||
+                    (!link.waiting.empty() && (link.delayed || link.starved));
+  if (full) {
+    link.connection->pause();
+  } else if (!link.visit->stopped() && link.connection->paused()) {
+    link.connection->resume();
+  }
 }
 
 void Front::greet(Peer peer, const wire::Frame& frame) {
@@ -126,11 +176,15 @@ void Front::greeted(Peer peer, Result<auth::Caller> who) {
     log_.error("no credential for an answer: {}", hello.error().what());
     return closed(peer, "no credential for an answer");
   }
-  link.connection->send(*hello);
   link.caller = caller_of(who->uid, who->gid);
+  if (!link.visit->introduce(link.connection,
+                             {.uid = link.caller.uid, .free = link.caller.privileged})) {
+    return closed(peer, "too many connections");
+  }
+  link.connection->send(*hello);
   link.known = true;
   link.busy = false;
-  link.connection->limit_frames(wire::kMostBytes);
+  link.connection->limit_frames(link.caller.privileged ? wire::kMostBytes : wire::kUserBytes);
   next_request(link, peer);
 }
 
@@ -143,9 +197,13 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
       return closed(peer, "unexpected message");
     }
     link.connection->send_bytes(refusal(Code::access_denied, "Access/permission denied"));
+    if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
     return;
   }
-  if (!link.agent) link.busy = true;
+  if (!link.agent) {
+    link.busy = true;
+    link.visit->begin_work(payload.size());
+  }
   Request request{peer, link.caller, kind, std::move(payload)};
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
@@ -155,13 +213,64 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
 }
 
 void Front::next_request(Link& link, Peer peer) {
-  while (!link.waiting.empty() && !link.busy) {
+  while (!link.waiting.empty() && its_turn(link, peer)) {
     auto [kind, payload] = std::move(link.waiting.front());
     link.waiting.pop_front();
+    link.waiting_bytes -= payload.size();
     hand_on(link, peer, kind, std::move(payload));
     if (!links_.contains(peer)) return;  // it was closed for what it sent
   }
-  if (link.waiting.size() < kMostWaiting) link.connection->resume();
+  read_or_not(link);
+}
+
+/// One that waited because its user had too many requests in work.
+void Front::next_of_user(std::uint32_t uid) {
+  const auto found = starved_.find(uid);
+  if (found == starved_.end()) return;
+  std::deque<Peer>& peers = found->second;
+  while (!peers.empty()) {
+    const auto link = links_.find(peers.front());
+    if (link != links_.end() && link->second.starved) {
+      const Peer peer = peers.front();
+      if (!link->second.visit->may_work(link->second.waiting.front().second.size())) return;
+      peers.pop_front();
+      link->second.starved = false;
+      if (peers.empty()) starved_.erase(found);
+      return next_request(link->second, peer);
+    }
+    peers.pop_front();
+  }
+  starved_.erase(found);
+}
+
+/// A request is done with when its answer was taken by the kernel: who does not read what he asks
+/// for uses up what his user may have in work.
+void Front::answered(Link& link, Peer peer) {
+  if (link.connection->backlog() > 0 && !link.agent) {
+    link.busy = false;
+    return wait_for_reader(link, Link::Sending::answer);
+  }
+  link.busy = false;
+  const std::uint32_t uid = link.caller.uid;
+  link.visit->end_work();
+  next_request(link, peer);
+  next_of_user(uid);
+}
+
+void Front::wait_for_reader(Link& link, Link::Sending what) {
+  link.sending = what;
+  link.visit->answering(link.connection->backlog());
+  link.connection->tell_drained();
+}
+
+void Front::drained(Peer peer) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  const Link::Sending sent = std::exchange(link.sending, Link::Sending::nothing);
+  link.visit->answering(0);
+  if (sent == Link::Sending::page && handlers_.page_taken) handlers_.page_taken(peer);
+  if (sent == Link::Sending::answer) answered(link, peer);
 }
 
 /// Ends a connection from either side.
@@ -172,7 +281,15 @@ void Front::closed(Peer peer, std::string_view reason) {
   links_.erase(found);
   if (!reason.empty()) log_.debug("connection of uid {} closed: {}", link.caller.uid, reason);
   if (link.connection->open()) link.connection->close();
+  link.visit->end_work();
   if (link.kept) handlers_.closed(peer);
+  if (link.paging && handlers_.pages_unwanted) handlers_.pages_unwanted(peer);
+  if (starved_.contains(link.caller.uid)) {
+    // Not from here: the caller may be in the middle of another one of this user.
+    loop_.post([this, uid = link.caller.uid, alive = std::weak_ptr(alive_)] {
+      if (!alive.expired()) next_of_user(uid);
+    });
+  }
 }
 
 void Front::act(Act act) {
@@ -210,12 +327,14 @@ void Front::run_acts() {
     if (found == links_.end()) {
       // It closed before anybody said that it matters.
       if (act.keep || act.agent) handlers_.closed(act.peer);
+      if (act.page && handlers_.pages_unwanted) handlers_.pages_unwanted(act.peer);
       continue;
     }
     Link& link = found->second;
     if (act.keep || act.agent) {
       link.kept = true;
       link.connection->keep();
+      link.visit->keep();
     }
     if (act.agent) link.agent = true;
     if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));
@@ -224,8 +343,12 @@ void Front::run_acts() {
       continue;
     }
     if (act.answered) {
-      link.busy = false;
-      next_request(link, act.peer);
+      link.paging = false;
+      answered(link, act.peer);
+    } else if (act.page) {
+      link.paging = true;
+      wait_for_reader(link, Link::Sending::page);
+      if (link.connection->backlog() == 0) drained(act.peer);
     }
   }
 }

@@ -22,6 +22,7 @@
 #include "controller/caller.h"
 #include "controller/log.h"
 #include "net/connection.h"
+#include "net/door.h"
 #include "net/listener.h"
 #include "net/loop.h"
 #include "wire/frame.h"
@@ -44,6 +45,10 @@ class Front {
     std::function<void(Request)> to_reader;  // both called in the network thread
     std::function<void(Request)> to_state;
     std::function<void(Peer)> closed;  // only of peers that were said to matter (keep, agent)
+    /// The page that was sent last (Act::page) has been taken: the next one may come.
+    std::function<void(Peer)> page_taken = {};
+    /// Nobody waits for the other pages any more.
+    std::function<void(Peer)> pages_unwanted = {};
   };
   Front(net::Loop& loop, Log& log, Handlers handlers);
   ~Front();
@@ -64,6 +69,7 @@ class Front {
     Peer peer = 0;
     std::string bytes = {};
     bool answered = false;
+    bool page = false;  // a part of the answer: page_taken is called when the next may come
     bool close = false;
     bool keep = false;   // it is silent for long and matters; tell when it closes
     bool agent = false;  // it is an agent from now on
@@ -82,15 +88,30 @@ class Front {
     bool agent = false;
     bool kept = false;
     std::deque<std::pair<wire::Kind, std::string>> waiting;
+    std::size_t waiting_bytes = 0;
+    std::shared_ptr<net::Visit> visit;  // what its user may take
+    bool paid = false;                  // the request that waits first has its token
+    bool delayed = false;               // it waits for the token
+    bool starved = false;               // it waits until others of its user are done
+    enum class Sending { nothing, page, answer } sending = Sending::nothing;
+    bool paging = false;  // more pages of an answer are to come
   };
   static constexpr std::size_t kMostWaiting = 16;
+  static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 10;
 
   void accept(std::shared_ptr<net::Connection> connection);
   void frame(Peer peer, const wire::Frame& frame);
   void greet(Peer peer, const wire::Frame& frame);
   void greeted(Peer peer, Result<auth::Caller> who);
+  /// Whether the request that waits first may be handed on now.
+  bool its_turn(Link& link, Peer peer);
   void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
   void next_request(Link& link, Peer peer);
+  void next_of_user(std::uint32_t uid);
+  void answered(Link& link, Peer peer);
+  void wait_for_reader(Link& link, Link::Sending what);
+  void drained(Peer peer);
+  void read_or_not(Link& link);
   void closed(Peer peer, std::string_view reason);
   void run_acts();
   [[nodiscard]] Caller caller_of(std::uint32_t uid, std::uint32_t gid) const;
@@ -100,6 +121,8 @@ class Front {
   Handlers handlers_;
   std::vector<std::uint32_t> privileged_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
+  net::Door door_;
+  std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
   std::unique_ptr<auth::HelloChecker> checker_;
   std::unordered_map<Peer, Link> links_;
   Peer last_peer_ = 0;

@@ -157,6 +157,7 @@ void Connection::read() {
     return;
   }
   const std::string_view fresh(scratch.data(), static_cast<std::size_t>(count));
+  const bool had_some = !in_.empty();
   if (in_.empty()) {
     // A callback may run into this function again only through the loop, so scratch stays as it is.
     const std::size_t used = take_frames(fresh);
@@ -167,6 +168,15 @@ void Connection::read() {
     if (state_ == State::started) in_.erase(0, used);
   }
   if (state_ == State::started && in_.empty() && in_.capacity() > 1024) std::string().swap(in_);
+  tell_partial(had_some);
+}
+
+void Connection::tell_partial(bool had_some) {
+  if (state_ != State::started || (in_.empty() && !had_some)) return;
+  const auto now_in_use = handlers_;
+  if (!now_in_use->on_partial) return;
+  const std::size_t held = in_.empty() ? 0 : std::max<std::size_t>(in_.capacity(), in_.size());
+  now_in_use->on_partial(*this, held, wire::frame_bytes(in_));
 }
 
 std::size_t Connection::take_frames(std::string_view bytes) {
@@ -215,6 +225,8 @@ void Connection::resume() {
     const std::size_t used = self->take_frames(self->in_);
     if (self->state_ != State::started) return;
     self->in_.erase(0, used);
+    self->tell_partial(true);
+    if (self->state_ != State::started) return;
     self->watch_again();
     if (self->watched_) self->self_.reset();
   });

@@ -47,6 +47,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(Connection&, std::string_view reason)> on_closed = {};
     /// The backlog, which had been above kCongested, is empty again.
     std::function<void(Connection&)> on_drained = {};
+    /// The beginning of a frame is kept: `held` bytes of memory for a frame of `frame_bytes` (0 =
+    /// its head has not come yet). With held = 0 when the rest has come.
+    std::function<void(Connection&, std::size_t held, std::size_t frame_bytes)> on_partial = {};
   };
 
   /// `unread`: bytes that were read from the descriptor before (see Released).
@@ -85,12 +88,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Back pressure: how much waits to be sent, and whether it is more than kCongested.
   [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
   [[nodiscard]] bool congested() const { return backlog() > kCongested; }
+  /// on_drained comes when what waits now is sent, be it ever so little.
+  void tell_drained() { was_congested_ = true; }
   /// A peer that lets more than this wait is dropped.
   void limit_backlog(std::size_t bytes) { most_backlog_ = bytes; }
 
   /// Stops and resumes on_frame (to push back on a sender). Frames already read wait.
   void pause();
   void resume();
+  [[nodiscard]] bool paused() const { return paused_; }
 
   /// The largest frame taken from this peer. Begins as kUnknownPeerBytes; set kMostBytes once the
   /// peer is known (unix: at once).
@@ -128,6 +134,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read();
   /// Gives frames in `bytes` away; returns how many bytes were used.
   std::size_t take_frames(std::string_view bytes);
+  void tell_partial(bool had_some);
   void flush_soon();
   void flush();
   void watch_again();

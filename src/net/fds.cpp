@@ -140,6 +140,12 @@ std::size_t raise_fd_limit() {
   return limit.rlim_cur;
 }
 
+std::size_t fd_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  return std::min<std::size_t>(limit.rlim_cur, 1048576);
+}
+
 Result<Peer> peer_of(int socket) {
   ucred who{};
   socklen_t size = sizeof who;

@@ -33,6 +33,8 @@ void set_cloexec(int fd, bool on);
 /// Raises the soft limit of open descriptors to the hard one (at most 1,048,576); returns the limit
 /// now in force. Daemons call it at start; what they spawn gets the old limit back from them.
 std::size_t raise_fd_limit();
+/// The soft limit now in force, at most 1,048,576.
+std::size_t fd_limit();
 
 struct Peer {
   uid_t uid = 0;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,12 +22,6 @@ std::unexpected<Error> failed(const Address& address, const char* what) {
 bool somebody_answers(const SocketAddress& target) {
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return probe && (::connect(probe.get(), target.get(), target.size) == 0 || errno == EAGAIN);
-}
-
-std::size_t descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
-  return std::min<std::size_t>(limit.rlim_cur, 1048576);
 }
 
 Fd spare() {
@@ -76,7 +69,7 @@ Result<std::unique_ptr<Listener>> Listener::open(Loop& loop, const Address& addr
       bound.port = ntohs(reinterpret_cast<sockaddr_in*>(&own)->sin_port);
     }
   }
-  if (options.most == 0) options.most = std::max<std::size_t>(16, descriptor_limit() / 4 * 3);
+  if (options.most == 0) options.most = std::max<std::size_t>(16, fd_limit() / 4 * 3);
   return std::unique_ptr<Listener>(
       new Listener(loop, std::move(bound), std::move(fd), options, std::move(on_accept)));
 }

@@ -17,6 +17,12 @@ namespace {
 /// A launch may overtake BeginJob, which comes by way of the controller.
 constexpr std::chrono::seconds kPatience{10};
 
+/// Of one user, while they wait for their job; and while there is no key to check tickets with.
+constexpr std::size_t kWaitingBytes = std::size_t{32} << 20;
+constexpr std::size_t kUncheckedBytes = std::size_t{4} << 20;
+/// Of all users together.
+constexpr std::size_t kAllWaitingBytes = std::size_t{96} << 20;
+
 Error named(const wire::StepSpec& spec, const std::string& node, const std::string& why) {
   return fail(Code::no_credential,
               fmt::format("Task launch for StepId={}.{} failed on node {}: {}", spec.job_id(),
@@ -44,51 +50,62 @@ Result<void> Gate::listen(const net::Address& address, mode_t mode) {
 }
 
 void Gate::accept(std::shared_ptr<net::Connection> connection) {
-  const bool local = connection->is_unix();
-  Caller caller{.uid = static_cast<uid_t>(-1), .gid = static_cast<gid_t>(-1)};
-  if (local) caller = {.uid = connection->peer()->uid, .gid = connection->peer()->gid};
-  if (local) connection->limit_frames(wire::kMostBytes);
-  connection->start({.on_frame =
-                         [this, local, caller](net::Connection& c, const wire::Frame& frame) {
-                           if (local) {
-                             take(c, frame, caller);
-                           } else {
-                             greet(c, frame);
-                           }
-                         },
-                     .on_closed = [](net::Connection&, std::string_view) {},
-                     .on_drained = {}});
+  if (connection->is_unix()) {
+    const Caller caller{.uid = connection->peer()->uid, .gid = connection->peer()->gid};
+    auto visit = door_.enter(connection, {.uid = caller.uid, .free = caller.uid == 0});
+    if (visit) serve(*connection, caller, std::move(visit));
+    return;
+  }
+  const std::shared_ptr<net::Visit> visit = door_.enter_unknown(connection);
+  connection->start(
+      {.on_frame = [this, visit](net::Connection& c,
+                                 const wire::Frame& frame) { greet(c, frame, visit); },
+       .on_closed = [](net::Connection&, std::string_view) {},
+       .on_drained = {},
+       .on_partial = [visit](net::Connection& c, std::size_t held,
+                             std::size_t bytes) { visit->partial(c, held, bytes); }});
+}
+
+void Gate::serve(net::Connection& connection, const Caller& caller,
+                 std::shared_ptr<net::Visit> visit) {
+  connection.limit_frames(caller.uid == 0 ? wire::kMostBytes : wire::kUserBytes);
+  connection.start(
+      {.on_frame = [this, caller](net::Connection& c, const wire::Frame& f) { take(c, f, caller); },
+       .on_closed = [](net::Connection&, std::string_view) {},
+       .on_drained = {},
+       .on_partial = [visit](net::Connection& c, std::size_t held,
+                             std::size_t bytes) { visit->partial(c, held, bytes); }});
 }
 
 /// The first frame of a TCP client; what follows waits until munge has said who it is.
-void Gate::greet(net::Connection& connection, const wire::Frame& frame) {
+void Gate::greet(net::Connection& connection, const wire::Frame& frame,
+                 const std::shared_ptr<net::Visit>& visit) {
   const auto hello =
       frame.kind == wire::Kind::Hello ? wire::decode<wire::Hello>(frame.payload) : std::nullopt;
   if (!hello) return connection.close();
   connection.pause();
-  hellos_->check(*hello, [this, weak = connection.weak_from_this()](Result<auth::Caller> who) {
-    here_.loop.post([this, weak, who = std::move(who)]() mutable {
-      const auto c = weak.lock();
-      if (!c || !c->open()) return;
-      auto mine = auth::make_hello("berthd");
-      if (!who || !mine) {
-        refuse(*c, who ? mine.error() : who.error());
-        return;
-      }
-      c->send(*mine);
-      auto released = c->release();
-      // Again, as somebody who is known.
-      auto known =
-          net::Connection::adopt(here_.loop, std::move(released.fd), std::move(released.unread));
-      known->limit_frames(wire::kMostBytes);
-      known->send_bytes(released.unsent);
-      const Caller caller{.uid = who->uid, .gid = who->gid};
-      known->start({.on_frame = [this, caller](net::Connection& k,
-                                               const wire::Frame& f) { take(k, f, caller); },
-                    .on_closed = [](net::Connection&, std::string_view) {},
-                    .on_drained = {}});
-    });
-  });
+  hellos_->check(*hello,
+                 [this, visit, weak = connection.weak_from_this()](Result<auth::Caller> who) {
+                   here_.loop.post([this, visit, weak, who = std::move(who)]() mutable {
+                     const auto c = weak.lock();
+                     if (!c || !c->open()) return;
+                     auto mine = auth::make_hello("berthd");
+                     if (!who || !mine) {
+                       refuse(*c, who ? mine.error() : who.error());
+                       return;
+                     }
+                     c->send(*mine);
+                     auto released = c->release();
+                     // Again, as somebody who is known.
+                     auto known = net::Connection::adopt(here_.loop, std::move(released.fd),
+                                                         std::move(released.unread));
+                     known->send_bytes(released.unsent);
+                     const Caller caller{.uid = who->uid, .gid = who->gid};
+                     if (!visit->introduce(known, {.uid = caller.uid, .free = caller.uid == 0}))
+                       return;
+                     serve(*known, caller, visit);
+                   });
+                 });
 }
 
 void Gate::take(net::Connection& connection, const wire::Frame& frame, const Caller& caller) {
@@ -97,7 +114,7 @@ void Gate::take(net::Connection& connection, const wire::Frame& frame, const Cal
       return;
     case wire::Kind::Launch:
       if (auto m = wire::decode<wire::Launch>(frame.payload)) {
-        return launch(connection.shared_from_this(), std::move(*m), caller.uid);
+        return launch(connection.shared_from_this(), std::move(*m), frame.size, caller.uid);
       }
       break;
     case wire::Kind::Relay:
@@ -137,16 +154,26 @@ void Gate::switch_nodes(net::Connection& connection, const wire::SwitchNodes& me
 }
 
 void Gate::launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message,
-                  uid_t uid) {
+                  std::size_t bytes, uid_t uid) {
   connection->pause();
   connection->keep();
   const auto spec = wire::decode<wire::StepSpec>(message.ticket().spec());
   NodeJob job;
   if (spec) job = {spec->node(), spec->job_id(), spec->attempt()};
-  waiting_.push_back(
-      {.connection = connection, .launch = std::move(message), .job = job, .uid = uid});
+  waiting_.push_back({.connection = connection,
+                      .launch = std::move(message),
+                      .job = job,
+                      .uid = uid,
+                      .bytes = bytes});
   const auto it = std::prev(waiting_.end());
   if (settle(*it, false)) {
+    waiting_.erase(it);
+    return;
+  }
+  if (!room_to_wait(*it)) {
+    const std::string node = it->launch.ticket().node();
+    refuse(*connection, named(spec.value_or(wire::StepSpec()), node,
+                              "too many launches of this user wait for their jobs here"));
     waiting_.erase(it);
     return;
   }
@@ -154,6 +181,19 @@ void Gate::launch(const std::shared_ptr<net::Connection>& connection, wire::Laun
     settle(*it, true);
     waiting_.erase(it);
   });
+}
+
+bool Gate::room_to_wait(const Waiting& waiting) const {
+  if (waiting.uid == 0) return true;
+  std::size_t all = 0;
+  std::size_t his = 0;
+  for (const Waiting& one : waiting_) {
+    if (one.uid == 0) continue;
+    all += one.bytes;
+    if (one.uid == waiting.uid) his += one.bytes;
+  }
+  const bool checked = !key_of_(waiting.launch.ticket().node()).empty();
+  return all <= kAllWaitingBytes && his <= (checked ? kWaitingBytes : kUncheckedBytes);
 }
 
 bool Gate::settle(Waiting& waiting, bool last_chance) {

@@ -11,6 +11,7 @@
 
 #include "auth/munge.h"
 #include "net/connection.h"
+#include "net/door.h"
 #include "net/listener.h"
 #include "node/jobs.h"
 #include "node/steps.h"
@@ -23,7 +24,11 @@ class Gate {
   using KeyOf = std::function<std::string(const std::string& node)>;
 
   Gate(Surroundings& here, Steps& steps, Jobs& jobs, KeyOf key_of)
-      : here_(here), steps_(steps), jobs_(jobs), key_of_(std::move(key_of)) {}
+      : here_(here),
+        steps_(steps),
+        jobs_(jobs),
+        key_of_(std::move(key_of)),
+        door_(here.loop, net::QuotaLimits::of_descriptors(net::fd_limit())) {}
 
   Result<void> listen(const net::Address& address, mode_t mode);
   /// Who takes SwitchNodes; without it they are refused.
@@ -40,6 +45,7 @@ class Gate {
     wire::Launch launch;
     NodeJob job;  // as its ticket says, which is not believed yet
     uid_t uid = 0;
+    std::size_t bytes = 0;  // of the message
     net::TimerId timer = net::TimerId::none;
   };
   using WaitingList = std::list<Waiting>;
@@ -50,9 +56,13 @@ class Gate {
   };
 
   void accept(std::shared_ptr<net::Connection> connection);
-  void greet(net::Connection& connection, const wire::Frame& frame);
+  void greet(net::Connection& connection, const wire::Frame& frame,
+             const std::shared_ptr<net::Visit>& visit);
   void take(net::Connection& connection, const wire::Frame& frame, const Caller& caller);
-  void launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message, uid_t uid);
+  void launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message,
+              std::size_t bytes, uid_t uid);
+  /// What comes of a connection of somebody who is known.
+  void serve(net::Connection& connection, const Caller& caller, std::shared_ptr<net::Visit> visit);
   void attach(net::Connection& connection, const wire::Attach& message, uid_t uid);
   void relay(net::Connection& connection, wire::Relay message, const Caller& caller);
   /// A berth-stepd with the client's connection, told what to do by `order`.
@@ -62,12 +72,15 @@ class Gate {
   void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
   /// Starts it, refuses it, or leaves it waiting; true when it is settled.
   bool settle(Waiting& waiting, bool last_chance);
+  /// Launches that wait are few before their ticket was checked, and not many after.
+  [[nodiscard]] bool room_to_wait(const Waiting& waiting) const;
   void look_again(const NodeJob* only);
 
   Surroundings& here_;
   Steps& steps_;
   Jobs& jobs_;
   KeyOf key_of_;
+  net::Door door_;
   Switch switch_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   std::unique_ptr<auth::HelloChecker> hellos_;

@@ -40,12 +40,20 @@ void append_payload(std::string& out, Kind kind, std::string_view payload) {
   finish_frame(out, at, kind);
 }
 
+std::size_t frame_bytes(std::string_view buffer) {
+  if (buffer.size() < 4) return 0;
+  const auto byte = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<unsigned char>(buffer[i]));
+  };
+  return 4 + (byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24);
+}
+
 Scan scan_frame(std::string_view buffer, std::size_t most, Frame& frame) {
   if (buffer.size() < 4) return Scan::incomplete;
   const auto byte = [&](std::size_t i) {
     return static_cast<std::size_t>(static_cast<unsigned char>(buffer[i]));
   };
-  const std::size_t length = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+  const std::size_t length = frame_bytes(buffer) - 4;
   if (length < 2) return Scan::malformed;
   if (length + 4 > most) return Scan::too_large;
   if (buffer.size() < length + 4) return Scan::incomplete;

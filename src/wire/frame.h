@@ -22,8 +22,10 @@ namespace berth::wire {
 inline constexpr std::uint32_t kProtocol = 1;
 inline constexpr std::size_t kHeaderBytes = 6;
 /// Before a peer is known (TCP: before its credential was checked).
-inline constexpr std::size_t kUnknownPeerBytes = 64 * 1024;
-/// The largest frame of a known peer: scripts and environments travel whole.
+inline constexpr std::size_t kUnknownPeerBytes = 16 * 1024;
+/// The largest frame of a user: a script of 4 MiB, arguments and environment of 6 MiB at most.
+inline constexpr std::size_t kUserBytes = 16 * 1024 * 1024;
+/// The largest frame of a daemon or an administrator.
 inline constexpr std::size_t kMostBytes = 64 * 1024 * 1024;
 
 enum class Kind : std::uint16_t {
@@ -69,6 +71,9 @@ struct Frame {
 enum class Scan { complete, incomplete, too_large, malformed };
 /// Looks at the beginning of `buffer`.
 Scan scan_frame(std::string_view buffer, std::size_t most, Frame& frame);
+
+/// How large the frame at the beginning of `buffer` says it is, with its head; 0 = too few bytes.
+std::size_t frame_bytes(std::string_view buffer);
 
 /// The message of a frame of this kind; nullopt when the bytes are not one.
 template <class M>

@@ -1,0 +1,218 @@
+#include "net/quota.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace berth::net {
+
+QuotaLimits QuotaLimits::of_descriptors(std::size_t descriptors) {
+  QuotaLimits limits;
+  limits.all_connections = std::max<std::size_t>(16, descriptors / 2);
+  limits.user_connections = std::max<std::size_t>(8, descriptors / 8);
+  limits.unknown_connections = std::clamp<std::size_t>(descriptors / 16, 8, 512);
+  return limits;
+}
+
+void Quota::count(std::uint32_t uid, User& user, std::ptrdiff_t change) {
+  by_connections_.erase({user.connections, uid});
+  user.connections += static_cast<std::size_t>(change);
+  connections_ += static_cast<std::size_t>(change);
+  if (user.connections > 0) by_connections_.insert({user.connections, uid});
+}
+
+Quota::Admission Quota::enter(Guest guest, std::uint32_t uid, bool free) {
+  Admission out;
+  if (free) {
+    leave(guest);
+    guests_[guest] = {.kind = Kind::free, .uid = uid};
+    return out;
+  }
+  User& user = users_[uid];
+  if (user.connections >= limits_.user_connections) {
+    out.admitted = false;
+    out.why = fmt::format("user {} has {} connections, the most is {}", uid, user.connections,
+                          limits_.user_connections);
+    return out;
+  }
+  if (connections_ >= limits_.all_connections) {
+    // Who has most gives one up; a newcomer who has as many himself does not get in.
+    const auto [most, greedy] = *by_connections_.rbegin();
+    const std::list<Guest>& silent = users_.at(greedy).silent;
+    if (user.connections + 1 >= most || silent.empty()) {
+      out.admitted = false;
+      out.why = fmt::format("users have {} connections, the most is {}", connections_,
+                            limits_.all_connections);
+      return out;
+    }
+    out.evict = silent.front();
+    out.why_evicted =
+        fmt::format("user {} has {} connections, more than others, and others wait", greedy, most);
+  }
+  leave(guest);
+  User& host = users_[uid];  // leave() may have forgotten a user without connections
+  count(uid, host, 1);
+  Entry entry{.kind = Kind::user, .uid = uid};
+  entry.order = host.silent.insert(host.silent.end(), guest);
+  entry.in_order = true;
+  guests_[guest] = std::move(entry);
+  return out;
+}
+
+Quota::Admission Quota::enter_unknown(Guest guest, QuotaTime now) {
+  Admission out;
+  if (unknown_.size() >= limits_.unknown_connections) {
+    out.evict = unknown_.front();
+    out.why_evicted = fmt::format("{} connections have not said whose they are, the most is {}",
+                                  unknown_.size(), limits_.unknown_connections);
+  }
+  Entry entry;
+  entry.order = unknown_.insert(unknown_.end(), guest);
+  entry.in_order = true;
+  guests_[guest] = std::move(entry);
+  set_deadline(guest, now + limits_.handshake);
+  return out;
+}
+
+void Quota::leave(Guest guest) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end()) return;
+  set_deadline(guest, std::nullopt);
+  Entry& entry = found->second;
+  if (entry.kind == Kind::unknown) unknown_.erase(entry.order);
+  if (entry.kind == Kind::user) {
+    User& user = users_.at(entry.uid);
+    let_go(entry);
+    while (!entry.work.empty()) end_work(guest);
+    if (entry.in_order) user.silent.erase(entry.order);
+    count(entry.uid, user, -1);
+    // What he has asked for in the last seconds is remembered: nobody fills his bucket by leaving.
+    if (user.connections == 0 && !user.asked) users_.erase(entry.uid);
+  }
+  guests_.erase(found);
+}
+
+void Quota::heard(Guest guest) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user || !found->second.in_order) return;
+  std::list<Guest>& silent = users_.at(found->second.uid).silent;
+  silent.splice(silent.end(), silent, found->second.order);
+}
+
+void Quota::keep(Guest guest) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user || !found->second.in_order) return;
+  users_.at(found->second.uid).silent.erase(found->second.order);
+  found->second.in_order = false;
+}
+
+std::chrono::nanoseconds Quota::wait_for_request(Guest guest, QuotaTime now) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user) return {};
+  User& user = users_.at(found->second.uid);
+  if (!user.asked) {
+    user.asked = true;
+    user.tokens = limits_.user_burst;
+    user.refilled = now;
+  }
+  const std::chrono::duration<double> passed = now - user.refilled;
+  user.tokens =
+      std::min(limits_.user_burst, user.tokens + passed.count() * limits_.user_requests_per_second);
+  user.refilled = now;
+  user.tokens -= 1;
+  if (user.tokens >= 0) return {};
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(-user.tokens / limits_.user_requests_per_second));
+}
+
+bool Quota::may_work(Guest guest, std::size_t bytes) const {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user) return true;
+  const User& user = users_.at(found->second.uid);
+  return user.working == 0 || (user.working < limits_.user_working &&
+                               user.working_bytes + bytes <= limits_.user_working_bytes);
+}
+
+void Quota::begin_work(Guest guest, std::size_t bytes) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user) return;
+  User& user = users_.at(found->second.uid);
+  found->second.work.push_back(bytes);
+  ++user.working;
+  user.working_bytes += bytes;
+}
+
+void Quota::end_work(Guest guest) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.work.empty()) return;
+  User& user = users_.at(found->second.uid);
+  --user.working;
+  user.working_bytes -= found->second.work.front();
+  found->second.work.erase(found->second.work.begin());
+}
+
+void Quota::let_go(Entry& entry) {
+  User& user = users_.at(entry.uid);
+  user.held -= entry.held;
+  held_ -= entry.held;
+  entry.held = 0;
+  if (entry.holding) user.holders.erase(entry.holder);
+  entry.holding = false;
+}
+
+Quota::Hold Quota::hold(Guest guest, std::size_t bytes) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end() || found->second.kind != Kind::user) return Hold::go_on;
+  Entry& entry = found->second;
+  if (bytes == 0) {
+    let_go(entry);
+    return Hold::go_on;
+  }
+  User& user = users_.at(entry.uid);
+  if (!entry.holding) entry.holder = user.holders.insert(user.holders.end(), guest);
+  entry.holding = true;
+  user.held = user.held - entry.held + bytes;
+  held_ = held_ - entry.held + bytes;
+  entry.held = bytes;
+  if (user.holders.front() == guest) return Hold::go_on;
+  if (user.held > 2 * limits_.user_held_bytes || held_ > limits_.all_held_bytes) return Hold::drop;
+  return user.held > limits_.user_held_bytes ? Hold::wait : Hold::go_on;
+}
+
+void Quota::set_deadline(Guest guest, std::optional<QuotaTime> at) {
+  const auto found = guests_.find(guest);
+  if (found == guests_.end()) return;
+  if (found->second.deadline) deadlines_.erase({*found->second.deadline, guest});
+  found->second.deadline = at;
+  if (at) deadlines_.insert({*at, guest});
+}
+
+std::optional<QuotaTime> Quota::deadline(Guest guest) const {
+  const auto found = guests_.find(guest);
+  return found == guests_.end() ? std::nullopt : found->second.deadline;
+}
+
+std::chrono::nanoseconds Quota::frame_patience(std::size_t frame_bytes) const {
+  return limits_.frame_patience +
+         std::chrono::seconds(frame_bytes / limits_.frame_bytes_per_second);
+}
+
+std::chrono::nanoseconds Quota::answer_patience(std::size_t bytes) const {
+  return limits_.answer_patience + std::chrono::seconds(bytes / limits_.frame_bytes_per_second);
+}
+
+std::vector<Guest> Quota::expired(QuotaTime now) {
+  std::vector<Guest> out;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    out.push_back(deadlines_.begin()->second);
+    set_deadline(out.back(), std::nullopt);
+  }
+  return out;
+}
+
+std::size_t Quota::connections(std::uint32_t uid) const {
+  const auto found = users_.find(uid);
+  return found == users_.end() ? 0 : found->second.connections;
+}
+
+}  // namespace berth::net

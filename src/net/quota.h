@@ -1,0 +1,126 @@
+// What one user may take of a daemon before anything costs: connections, requests a second,
+// requests that are worked on, and bytes that have come but are not used yet. Pure: time comes in
+// as an argument, connections are numbers. docs/limits.md has the table.
+//
+// Three kinds of guests: free ones (root, SlurmUser, agents), for whom nothing but the deadlines
+// counts; users, who are counted by uid whatever comes of their requests; and unknown ones, TCP
+// peers that have not proved who they are.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace berth::net {
+
+using Guest = std::uint64_t;
+using QuotaTime = std::chrono::steady_clock::time_point;
+
+struct QuotaLimits {
+  std::size_t all_connections = 8192;  // of users, all together; the rest is for free guests
+  std::size_t user_connections = 2048;
+  std::size_t unknown_connections = 512;
+  double user_requests_per_second = 500;
+  double user_burst = 1000;       // requests at once, when there were none for a while
+  std::size_t user_working = 16;  // requests handed on whose answer was not taken yet
+  std::size_t user_working_bytes = std::size_t{32} << 20;
+  std::size_t user_held_bytes = std::size_t{24} << 20;  // come, and not handed on yet
+  std::size_t all_held_bytes = std::size_t{96} << 20;
+  std::chrono::seconds handshake{10};       // to prove who one is
+  std::chrono::seconds frame_patience{10};  // to finish a frame, and more for a large one:
+  std::size_t frame_bytes_per_second = std::size_t{256} << 10;
+  std::chrono::seconds answer_patience{60};  // to take an answer, and more for a large one
+
+  /// The numbers of connections for a daemon that may have so many descriptors.
+  static QuotaLimits of_descriptors(std::size_t descriptors);
+};
+
+class Quota {
+ public:
+  explicit Quota(QuotaLimits limits) : limits_(limits) {}
+
+  struct Admission {
+    bool admitted = true;
+    std::string why;             // when it is not
+    std::optional<Guest> evict;  // who has to go for it
+    std::string why_evicted;
+  };
+  /// A connection of somebody who is known, or of a stranger who has been introduced.
+  Admission enter(Guest guest, std::uint32_t uid, bool free);
+  Admission enter_unknown(Guest guest, QuotaTime now);
+  void leave(Guest guest);
+  /// It sent something whole: others of its user go before it.
+  void heard(Guest guest);
+  /// It matters although it is silent: counted, and never evicted.
+  void keep(Guest guest);
+
+  /// Takes a token; how long the request has to wait for it.
+  std::chrono::nanoseconds wait_for_request(Guest guest, QuotaTime now);
+  [[nodiscard]] bool may_work(Guest guest, std::size_t bytes) const;
+  void begin_work(Guest guest, std::size_t bytes);
+  void end_work(Guest guest);
+
+  enum class Hold { go_on, wait, drop };
+  /// It holds so many bytes that are not handed on. `wait`: nothing more is to be read from it
+  /// until another one of its user has let go; the first of them always goes on.
+  Hold hold(Guest guest, std::size_t bytes);
+
+  /// Something has to be finished by then; none = nothing has.
+  void set_deadline(Guest guest, std::optional<QuotaTime> at);
+  [[nodiscard]] std::optional<QuotaTime> deadline(Guest guest) const;
+  [[nodiscard]] std::chrono::nanoseconds frame_patience(std::size_t frame_bytes) const;
+  [[nodiscard]] std::chrono::nanoseconds answer_patience(std::size_t bytes) const;
+  /// Whose time is over; their deadlines are forgotten.
+  std::vector<Guest> expired(QuotaTime now);
+  [[nodiscard]] bool has_deadlines() const { return !deadlines_.empty(); }
+
+  [[nodiscard]] std::size_t connections(std::uint32_t uid) const;
+  [[nodiscard]] std::size_t held() const { return held_; }
+  [[nodiscard]] const QuotaLimits& limits() const { return limits_; }
+
+ private:
+  enum class Kind { unknown, user, free };
+  struct Entry {
+    Kind kind = Kind::unknown;
+    std::uint32_t uid = 0;
+    bool in_order = false;  // in `silent` of its user, or in unknown_
+    std::list<Guest>::iterator order;
+    bool holding = false;  // in `holders` of its user
+    std::list<Guest>::iterator holder;
+    std::size_t held = 0;
+    std::vector<std::size_t> work;  // bytes of each request that is worked on
+    std::optional<QuotaTime> deadline;
+  };
+  struct User {
+    std::size_t connections = 0;
+    std::list<Guest> silent;   // longest silent first; without kept ones
+    std::list<Guest> holders;  // in the order in which they began
+    std::size_t held = 0;
+    std::size_t working = 0;
+    std::size_t working_bytes = 0;
+    double tokens = 0;
+    QuotaTime refilled;
+    bool asked = false;  // tokens and refilled are set
+  };
+
+  void count(std::uint32_t uid, User& user, std::ptrdiff_t change);
+  void let_go(Entry& entry);
+
+  QuotaLimits limits_;
+  std::unordered_map<Guest, Entry> guests_;
+  std::unordered_map<std::uint32_t, User> users_;
+  std::set<std::pair<std::size_t, std::uint32_t>> by_connections_;  // users by their number
+  std::list<Guest> unknown_;                                        // oldest first
+  std::set<std::pair<QuotaTime, Guest>> deadlines_;
+  std::size_t connections_ = 0;  // of users
+  std::size_t held_ = 0;         // by users
+};
+
+}  // namespace berth::net

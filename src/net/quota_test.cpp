@@ -1,0 +1,183 @@
+// The rules of quota.h: shares of connections, rates, what is held, deadlines.
+#include "net/quota.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::net {
+namespace {
+
+using namespace std::chrono_literals;
+const QuotaTime kNow{1h};
+constexpr std::uint32_t kAlice = 1000;
+constexpr std::uint32_t kBob = 1001;
+
+QuotaLimits small() {
+  QuotaLimits limits;
+  limits.all_connections = 6;
+  limits.user_connections = 4;
+  limits.unknown_connections = 2;
+  limits.user_requests_per_second = 10;
+  limits.user_burst = 3;
+  limits.user_working = 2;
+  limits.user_working_bytes = 100;
+  limits.user_held_bytes = 100;
+  limits.all_held_bytes = 250;
+  return limits;
+}
+
+TEST(Quota, LimitsFollowTheDescriptors) {
+  struct Row {
+    std::size_t descriptors, all, each, unknown;
+  };
+  for (const Row& row : {Row{64, 32, 8, 8}, {1024, 512, 128, 64}, {20000, 10000, 2500, 512}}) {
+    const QuotaLimits limits = QuotaLimits::of_descriptors(row.descriptors);
+    EXPECT_EQ(limits.all_connections, row.all) << row.descriptors;
+    EXPECT_EQ(limits.user_connections, row.each) << row.descriptors;
+    EXPECT_EQ(limits.unknown_connections, row.unknown) << row.descriptors;
+    // What is left is for root and the agents.
+    EXPECT_LE(limits.all_connections + limits.unknown_connections, row.descriptors * 5 / 8);
+  }
+}
+
+TEST(Quota, AUserHasAShareOfTheConnections) {
+  Quota quota(small());
+  for (Guest guest = 1; guest <= 4; ++guest) {
+    EXPECT_TRUE(quota.enter(guest, kAlice, false).admitted);
+  }
+  const auto refused = quota.enter(5, kAlice, false);
+  EXPECT_FALSE(refused.admitted);
+  EXPECT_EQ(refused.why, "user 1000 has 4 connections, the most is 4");
+  EXPECT_TRUE(quota.enter(6, kBob, false).admitted);
+  EXPECT_TRUE(quota.enter(7, 0, true).admitted);
+  quota.leave(2);
+  EXPECT_TRUE(quota.enter(8, kAlice, false).admitted);
+  EXPECT_EQ(quota.connections(kAlice), 4U);
+}
+
+TEST(Quota, KeptConnectionsCountToo) {
+  Quota quota(small());
+  for (Guest guest = 1; guest <= 4; ++guest) {
+    quota.enter(guest, kAlice, false);
+    quota.keep(guest);
+  }
+  EXPECT_FALSE(quota.enter(5, kAlice, false).admitted);
+}
+
+TEST(Quota, WhenAllAreTakenWhoHasMostGivesOneUp) {
+  Quota quota(small());
+  for (Guest guest = 1; guest <= 4; ++guest) quota.enter(guest, kAlice, false);
+  quota.enter(5, kBob, false);
+  quota.enter(6, kBob, false);
+  quota.heard(1);  // so 2 is silent for longest
+  auto third = quota.enter(7, 1002, false);
+  EXPECT_TRUE(third.admitted);
+  EXPECT_EQ(third.evict, 2U);
+  EXPECT_EQ(third.why_evicted, "user 1000 has 4 connections, more than others, and others wait");
+  quota.leave(2);
+  // Who would have as many as the greediest himself does not get in.
+  const auto fourth = quota.enter(8, kBob, false);
+  EXPECT_FALSE(fourth.admitted);
+  EXPECT_EQ(fourth.why, "users have 6 connections, the most is 6");
+  // Root is not among those who are counted.
+  EXPECT_TRUE(quota.enter(9, 0, true).admitted);
+  // Kept ones are not evicted.
+  for (const Guest guest : {1, 3, 4}) quota.keep(static_cast<Guest>(guest));
+  EXPECT_FALSE(quota.enter(10, 1003, false).admitted);
+}
+
+TEST(Quota, StrangersAreFewAndHurried) {
+  Quota quota(small());
+  EXPECT_FALSE(quota.enter_unknown(1, kNow).evict);
+  EXPECT_FALSE(quota.enter_unknown(2, kNow + 1s).evict);
+  const auto third = quota.enter_unknown(3, kNow + 2s);
+  EXPECT_EQ(third.evict, 1U);
+  quota.leave(1);
+  EXPECT_TRUE(quota.enter(2, kAlice, false).admitted);  // it has said who it is
+  EXPECT_EQ(quota.connections(kAlice), 1U);
+  EXPECT_TRUE(quota.expired(kNow + 11s).empty());
+  EXPECT_EQ(quota.expired(kNow + 12s), (std::vector<Guest>{3}));
+}
+
+TEST(Quota, RequestsAreDelayedNotRefused) {
+  Quota quota(small());
+  quota.enter(1, kAlice, false);
+  quota.enter(2, kAlice, false);
+  quota.enter(3, kBob, false);
+  quota.enter(4, 0, true);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(quota.wait_for_request(1, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(1, kNow), 100ms);
+  EXPECT_EQ(quota.wait_for_request(2, kNow), 200ms);  // all connections of a user together
+  EXPECT_EQ(quota.wait_for_request(3, kNow), 0ns);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(quota.wait_for_request(4, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(1, kNow + 1s), 0ns);  // ten came in that second
+  // The bucket is not filled by hanging up.
+  quota.leave(1);
+  quota.leave(2);
+  quota.enter(5, kAlice, false);
+  for (int i = 0; i < 3; ++i) quota.wait_for_request(5, kNow + 1s);
+  for (int i = 0; i < 5; ++i) quota.wait_for_request(5, kNow + 1s);
+  EXPECT_GT(quota.wait_for_request(5, kNow + 1s), 0ns);
+}
+
+TEST(Quota, WorkIsCountedByNumberAndBytes) {
+  Quota quota(small());
+  quota.enter(1, kAlice, false);
+  quota.enter(2, kAlice, false);
+  EXPECT_TRUE(quota.may_work(1, 1000));  // the first always may
+  quota.begin_work(1, 60);
+  EXPECT_TRUE(quota.may_work(2, 40));
+  EXPECT_FALSE(quota.may_work(2, 41));
+  quota.begin_work(2, 10);
+  EXPECT_FALSE(quota.may_work(2, 1));
+  quota.end_work(1);
+  EXPECT_TRUE(quota.may_work(2, 1));
+  quota.leave(2);  // its work is not waited for
+  EXPECT_TRUE(quota.may_work(1, 1000));
+}
+
+TEST(Quota, BytesAreHeldWithinABudget) {
+  Quota quota(small());
+  using Hold = Quota::Hold;
+  quota.enter(1, kAlice, false);
+  quota.enter(2, kAlice, false);
+  quota.enter(3, kAlice, false);
+  quota.enter(4, 0, true);
+  EXPECT_EQ(quota.hold(1, 60), Hold::go_on);
+  EXPECT_EQ(quota.hold(2, 30), Hold::go_on);
+  EXPECT_EQ(quota.hold(2, 50), Hold::wait);
+  EXPECT_EQ(quota.hold(1, 110), Hold::go_on);  // the first one always finishes
+  EXPECT_EQ(quota.hold(3, 10), Hold::wait);
+  EXPECT_EQ(quota.hold(3, 50), Hold::drop);  // more than twice as much as he may hold
+  EXPECT_EQ(quota.hold(4, 1 << 30), Hold::go_on);
+  quota.leave(3);
+  EXPECT_EQ(quota.hold(1, 0), Hold::go_on);
+  EXPECT_EQ(quota.hold(2, 90), Hold::go_on);
+  EXPECT_EQ(quota.held(), 90U);
+}
+
+TEST(Quota, AllTogetherHoldNoMoreThan) {
+  Quota quota(small());
+  for (Guest user = 0; user < 3; ++user) {
+    quota.enter(10 + user, static_cast<std::uint32_t>(kAlice + user), false);
+    EXPECT_EQ(quota.hold(10 + user, 80), Quota::Hold::go_on);
+  }
+  quota.enter(20, kAlice, false);
+  EXPECT_EQ(quota.hold(20, 15), Quota::Hold::drop);
+}
+
+TEST(Quota, LargeFramesHaveMoreTime) {
+  Quota quota{QuotaLimits()};
+  EXPECT_EQ(quota.frame_patience(100), 10s);
+  EXPECT_EQ(quota.frame_patience(std::size_t{16} << 20), 74s);
+  EXPECT_EQ(quota.answer_patience(std::size_t{1} << 20), 64s);
+  quota.enter(1, kAlice, false);
+  quota.set_deadline(1, kNow + 5s);
+  EXPECT_TRUE(quota.expired(kNow + 4s).empty());
+  quota.set_deadline(1, kNow + 8s);
+  EXPECT_TRUE(quota.expired(kNow + 7s).empty());
+  EXPECT_EQ(quota.expired(kNow + 8s), (std::vector<Guest>{1}));
+  EXPECT_FALSE(quota.has_deadlines());
+}
+
+}  // namespace
+}  // namespace berth::net
