@@ -14,11 +14,11 @@ HelloChecker::~HelloChecker() {
   thread_.join();
 }
 
-void HelloChecker::check(wire::Hello hello, Done done) {
+void HelloChecker::check(wire::Hello hello, std::string binding, Done done) {
   {
     const std::lock_guard lock(mutex_);
     if (items_.size() < kMostWaiting) {
-      items_.push_back({std::move(hello), std::move(done)});
+      items_.push_back({std::move(hello), std::move(binding), std::move(done)});
       changed_.notify_one();
       return;
     }
@@ -34,7 +34,7 @@ void HelloChecker::work() {
     Item item = std::move(items_.front());
     items_.pop_front();
     lock.unlock();
-    item.done(check_hello(item.hello));
+    item.done(check_hello(item.hello, item.binding));
     lock.lock();
   }
 }

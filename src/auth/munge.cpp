@@ -35,14 +35,20 @@ std::string host_of(munge_ctx_t context) {
   return text;
 }
 
+/// What a credential is made for: by whom it is used, for whom it is, in which session. It is no
+/// good for anything else.
+std::string signed_part_of(wire::Hello hello, const std::string& binding) {
+  hello.clear_credential();
+  return fmt::format("{}\n{}\n{}", kCallerPurpose, hello.SerializeAsString(), binding);
+}
+
 }  // namespace
 
-Result<wire::Hello> make_hello(const std::string& program) {
+Result<wire::Hello> make_hello(const std::string& program, const std::string& binding) {
   wire::Hello hello;
   hello.set_protocol(wire::kProtocol);
   hello.set_program(program);
-  // The rest of Hello is what was signed: a credential is no good for another claim.
-  const std::string signed_part = hello.SerializeAsString();
+  const std::string signed_part = signed_part_of(hello, binding);
   char* credential = nullptr;
   const munge_err_t trouble = ::munge_encode(&credential, nullptr, signed_part.data(),
                                              static_cast<int>(signed_part.size()));
@@ -52,12 +58,17 @@ Result<wire::Hello> make_hello(const std::string& program) {
   return hello;
 }
 
-Result<Caller> check_hello(const wire::Hello& hello) {
+Result<void> check_protocol(const wire::Hello& hello) {
   if (hello.protocol() != wire::kProtocol) {
     return fail(Code::protocol,
                 fmt::format("protocol {} was expected, not {}", wire::kProtocol, hello.protocol()),
                 "berth of another version runs at the other end");
   }
+  return {};
+}
+
+Result<Caller> check_hello(const wire::Hello& hello, const std::string& binding) {
+  if (auto good = check_protocol(hello); !good) return pass(std::move(good.error()));
   const Context context(::munge_ctx_create());
   void* payload = nullptr;
   int size = 0;
@@ -66,10 +77,8 @@ Result<Caller> check_hello(const wire::Hello& hello) {
                                              &size, &caller.uid, &caller.gid);
   const std::unique_ptr<void, FreeMemory> owned(payload);
   if (trouble != EMUNGE_SUCCESS) return no_munge("bad munge credential", trouble);
-  wire::Hello bare = hello;
-  bare.clear_credential();
   if (std::string_view(static_cast<const char*>(payload), static_cast<std::size_t>(size)) !=
-      bare.SerializeAsString()) {
+      signed_part_of(hello, binding)) {
     return fail(Code::no_credential, "the munge credential was made for something else");
   }
   caller.host = host_of(context.get());

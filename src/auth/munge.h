@@ -1,11 +1,11 @@
-// Credentials for TCP: the first frame each way is Hello.
+// How a user proves who he is over TCP: a munge credential in the Hello that follows the TLS
+// handshake. It is made for one session with the controller (`binding`, tls/stream.h), so that
+// whoever gets hold of it can do nothing with it. Daemons never make credentials.
 //
-//   client:     client.send(*auth::make_hello("srun"));
-//               auto frame = client.receive(…); auto hello =
-//               wire::decode<wire::Hello>(frame->payload); auto server = auth::check_hello(*hello);
-//               // must be root, SlurmUser or the agent's uid
+//   command:    client.queue(*auth::make_hello("srun", binding));
 //   controller: auth::HelloChecker checker;                   // a thread, since munged may be slow
-//               checker.check(hello, [&loop, weak](Result<auth::Caller> who) { loop.post(…); });
+//               checker.check(hello, binding, [&loop, weak](Result<auth::Caller> who) {
+//               loop.post(…); });
 #pragma once
 
 #include <condition_variable>
@@ -13,6 +13,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "auth/caller.h"
@@ -23,9 +24,13 @@ namespace berth::auth {
 
 /// A Hello with a fresh credential of this process. Code::no_credential when munged does not
 /// answer. libmunge gives up by itself after a few seconds.
-Result<wire::Hello> make_hello(const std::string& program);
-/// Who made it. Another protocol number is an error that names both.
-Result<Caller> check_hello(const wire::Hello& hello);
+Result<wire::Hello> make_hello(const std::string& program, const std::string& binding);
+/// Who made it, for this session.
+Result<Caller> check_hello(const wire::Hello& hello, const std::string& binding);
+/// Another protocol number is an error that names both.
+Result<void> check_protocol(const wire::Hello& hello);
+/// The purpose of the session's binding that credentials are made for.
+inline constexpr std::string_view kCallerPurpose = "berth caller to controller";
 
 /// check_hello() in a thread of its own, one after the other.
 class HelloChecker {
@@ -39,12 +44,13 @@ class HelloChecker {
 
   /// `done` is called in the checker's thread: post it to the loop. With more than kMostWaiting
   /// waiting it is called at once, with an error.
-  void check(wire::Hello hello, Done done);
+  void check(wire::Hello hello, std::string binding, Done done);
   static constexpr std::size_t kMostWaiting = 4096;
 
  private:
   struct Item {
     wire::Hello hello;
+    std::string binding;
     Done done;
   };
   void work();

@@ -19,9 +19,16 @@ std::string hmac(std::string_view key, std::string_view text) {
   return mac;
 }
 
-std::string node_key(std::string_view cluster_key, std::string_view node) {
+std::string node_key(std::string_view cluster_key, std::string_view node,
+                     std::uint64_t generation) {
   // The prefix keeps keys apart from whatever else the cluster key may once sign.
-  return hmac(cluster_key, "berth node key\n" + std::string(node));
+  std::string text = "berth node key\n" + std::string(node);
+  if (generation > 0) text += "\n" + std::to_string(generation);
+  return hmac(cluster_key, text);
+}
+
+std::string session_key(std::string_view node_key, std::string_view name) {
+  return hmac(hmac(node_key, "berth session keys"), name);
 }
 
 std::string sign(std::string_view spec, std::string_view key) {

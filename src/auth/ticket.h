@@ -9,6 +9,7 @@
 //               uid …
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,12 @@ inline constexpr std::size_t kMacBytes = 32;
 
 /// HMAC-SHA256.
 std::string hmac(std::string_view key, std::string_view text);
-/// A node can check (and make) tickets for itself only.
-std::string node_key(std::string_view cluster_key, std::string_view node);
+/// A node can check (and make) tickets for itself only. `generation` counts how often the node was
+/// given a new identity: what an older one knows is worth nothing then.
+std::string node_key(std::string_view cluster_key, std::string_view node,
+                     std::uint64_t generation = 0);
+/// The key of a TLS session with a node, which follows from its name (a serialized SessionName).
+std::string session_key(std::string_view node_key, std::string_view name);
 /// The mac of a spec under a node's key.
 std::string sign(std::string_view spec, std::string_view key);
 /// In constant time; false for an empty key.

@@ -106,11 +106,11 @@ TEST(Hello, WithoutAGoodCredentialIsRefusedInWords) {
   wire::Hello hello;
   hello.set_protocol(wire::kProtocol);
   hello.set_credential("MUNGE:nonsense:");
-  auto caller = check_hello(hello);
+  auto caller = check_hello(hello, "session");
   ASSERT_FALSE(caller);
   EXPECT_EQ(caller.error().code, Code::no_credential);
   hello.set_protocol(wire::kProtocol + 1);
-  caller = check_hello(hello);
+  caller = check_hello(hello, "session");
   ASSERT_FALSE(caller);
   EXPECT_EQ(caller.error().code, Code::protocol);
 }
@@ -120,7 +120,7 @@ TEST(Hello, IsCheckedInAThreadOfItsOwn) {
   std::condition_variable changed;
   bool refused = false;
   HelloChecker checker;
-  checker.check(wire::Hello{}, [&](Result<Caller> who) {
+  checker.check(wire::Hello{}, "session", [&](Result<Caller> who) {
     const std::lock_guard lock(mutex);
     refused = !who;
     changed.notify_one();

@@ -10,6 +10,7 @@
 #include "net/paths.h"
 #include "text/number.h"
 #include "text/words.h"
+#include "tls/context.h"
 
 namespace berth::command {
 namespace {
@@ -34,39 +35,56 @@ net::Surroundings surroundings_of(const request::Environment& environment) {
 constexpr std::size_t kMaxConf = std::size_t{16} << 20;
 constexpr std::uint16_t kDefaultPort = 6817;
 
-/// The uid of SlurmUser, from /etc/passwd: a static program has no other name service.
-std::optional<uid_t> uid_of(std::string_view name) {
-  const auto users = read_file("/etc/passwd", kMaxConf);
-  if (!users) return std::nullopt;
-  for (const std::string_view line : text::split(*users, '\n')) {
-    const auto fields = text::split(line, ':');
-    if (fields.size() < 3 || fields[0] != name) continue;
-    if (const auto uid = text::parse_number(fields[2], UINT32_MAX)) return static_cast<uid_t>(*uid);
+constexpr const char* kMungeSocket = "/run/munge/munge.socket.2";
+
+/// Says who calls: a token when the user has one, else munge.
+Result<wire::Hello> hello_for(const net::Client& client, const request::Environment& environment,
+                              const std::string& program) {
+  if (const std::string token = value_of(environment, "SLURM_JWT"); !token.empty()) {
+    wire::Hello hello;
+    hello.set_protocol(wire::kProtocol);
+    hello.set_program(program);
+    hello.set_token(token);
+    return hello;
   }
-  return std::nullopt;
+  return auth::make_hello(program, client.session()->binding(auth::kCallerPurpose));
 }
 
-/// root, this user's own cluster, or SlurmUser.
-bool may_be_controller(uid_t uid, const std::string& conf) {
-  if (uid == 0 || uid == ::geteuid()) return true;
-  const auto names = conf_values(conf, "SlurmUser");
-  return !names.empty() && uid_of(names.back()) == uid;
-}
-
-/// Greets over TCP: each side proves who it is by a munge credential.
-Result<net::Client> greeted(net::Client client, const std::string& program,
-                            const std::string& conf) {
-  auto hello = auth::make_hello(program);
+/// The controller of another machine: it proves that it is the cluster's, then the caller says who
+/// he is.
+Result<net::Client> call_remote(const net::Address& address,
+                                const request::Environment& environment, const std::string& program,
+                                const std::string& conf) {
+  auto client = net::Client::connect(address, kConnectPatience);
+  if (!client) return client;
+  std::string path = value_of(environment, "BERTH_AUTHORITY");
+  if (path.empty()) path = net::authority_file(conf);
+  const auto authority = read_file(path, kMaxConf);
+  if (!authority) {
+    return fail(Code::no_credential, fmt::format("cannot read {}", path),
+                "it tells the controller from others: copy it from the controller's host, or run "
+                "`berth join` on a node");
+  }
+  auto context = tls::Context::caller(*authority);
+  if (!context) return pass(std::move(context.error()));
+  client->secure(tls::Channel(context->open()));
+  if (auto done = client->shake_hands(kConnectPatience); !done) {
+    return fail(Code::no_credential, fmt::format("what answers is not the controller of {}: {}",
+                                                 path, done.error().what()));
+  }
+  auto hello = hello_for(*client, environment, program);
   if (!hello) return pass(std::move(hello.error()));
-  auto answer = client.ask<wire::Hello>(*hello, kConnectPatience);
-  if (!answer) return pass(std::move(answer.error()));
-  const auto server = auth::check_hello(*answer);
-  if (!server) return pass(server.error());
-  if (!may_be_controller(server->uid, conf)) {
-    return fail(Code::no_connection, "Unable to contact slurm controller (connect failure)",
-                fmt::format("what answers is run by uid {}, which is neither root nor SlurmUser",
-                            server->uid));
-  }
+  client->queue(*hello);  // goes with the request
+  return client;
+}
+
+/// Within a job on a machine that has no munge: the node's agent says who calls.
+Result<net::Client> call_by_agent(const std::string& path, const std::string& program) {
+  auto client = net::Client::connect(net::Address::unix_socket(path), kConnectPatience);
+  if (!client) return client;
+  wire::CallController call;
+  call.set_program(program);
+  client->queue(call);
   return client;
 }
 
@@ -141,14 +159,21 @@ Result<net::Client> reach_controller(const request::Environment& environment,
     auto client = net::Client::connect(net::Address::unix_socket(path), kConnectPatience);
     if (client) return client;
   }
+  const std::vector<net::Address> addresses = controller_addresses(conf);
+  const bool has_proof =
+      !value_of(environment, "SLURM_JWT").empty() || ::access(kMungeSocket, F_OK) == 0;
+  if (!addresses.empty() && !has_proof) {
+    for (const std::string& path : net::node_sockets(conf, who)) {
+      if (auto client = call_by_agent(path, std::string(program))) return client;
+    }
+  }
   std::string trouble;
-  for (const net::Address& address : controller_addresses(conf)) {
-    auto client = net::Client::connect(address, kConnectPatience);
-    if (!client) continue;
-    auto known = greeted(std::move(*client), std::string(program), conf);
-    if (known) return known;
-    trouble = fmt::format("{}: {}", address.text(), known.error().what());
-    if (!known.error().hint.empty()) trouble += "; " + known.error().hint;
+  for (const net::Address& address : addresses) {
+    auto client = call_remote(address, environment, std::string(program), conf);
+    if (client) return client;
+    if (client.error().code == Code::no_connection) continue;
+    trouble = fmt::format("{}: {}", address.text(), client.error().what());
+    if (!client.error().hint.empty()) trouble += "; " + client.error().hint;
   }
   if (!trouble.empty()) return no_contact(trouble);
   return no_contact(

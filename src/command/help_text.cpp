@@ -37,6 +37,9 @@ Administration
   create reservation [ReservationName=NAME] StartTime= Duration= Nodes= | NodeCnt= | TRES= Users=…
   update ReservationName=NAME KEY=VALUE… | skip     delete ReservationName=NAME
   reconfigure | shutdown | setdebug LEVEL
+  token node=LIST                 for machines to join with: berth join TOKEN
+  token [username=NAME] [lifespan=SECONDS]     SLURM_JWT=…, which says who calls where no munge does
+  revoke node=LIST                their identities are void: a machine that was lost or stolen
 
 Options
   -a, --all         hidden partitions too       -d, --details    what a job holds on each node

@@ -53,10 +53,8 @@ StepRun::StepRun(RunOptions options, std::vector<StepNode> nodes,
     for (std::size_t i = 0; i < branch.nodes.count; ++i) {
       nodes_[branch.nodes.first + i].link = links_.size();
     }
-    links_.push_back({.wire = launch::NodeLink(std::move(branch.address), std::move(branch.frames),
-                                               options_.program),
-                      .nodes = branch.nodes,
-                      .left = branch.nodes.count});
+    links_.push_back(
+        {.wire = launch::NodeLink(branch), .nodes = branch.nodes, .left = branch.nodes.count});
   }
 }
 

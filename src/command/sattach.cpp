@@ -148,7 +148,7 @@ int attach(Arguments arguments, const request::Environment& environment) {
   std::vector<launch::Branch> branches;
   for (int i = 0; i < access->tickets_size() && i < access->addresses_size(); ++i) {
     wire::Attach first;
-    *first.mutable_ticket() = access->tickets(i);
+    *first.mutable_ticket() = launch::shown(access->tickets(i));
     StepNode node;
     node.name = access->tickets(i).node();
     for (int rank = 0; rank < access->task_nodes_size(); ++rank) {
@@ -156,8 +156,10 @@ int attach(Arguments arguments, const request::Environment& environment) {
         node.ranks.push_back(static_cast<std::uint32_t>(rank));
       }
     }
-    branches.push_back(
-        {{nodes.size(), 1}, net::Address::from(access->addresses(i)), wire::framed(first)});
+    branches.push_back({.nodes = {nodes.size(), 1},
+                        .address = net::Address::from(access->addresses(i)),
+                        .request = wire::framed(first),
+                        .session = launch::session_of(access->tickets(i))});
     nodes.push_back(std::move(node));
   }
   ::signal(SIGPIPE, SIG_IGN);

@@ -164,10 +164,12 @@ Result<void> send_file(const FileCopy& copy, const request::Environment& environ
   }
   Sending sending(copy, std::move(file), static_cast<std::uint64_t>(status.st_size));
   for (int i = 0; i < access->tickets_size() && i < access->addresses_size(); ++i) {
-    *put.mutable_ticket() = access->tickets(i);
+    *put.mutable_ticket() = launch::shown(access->tickets(i));
     sending.add(access->tickets(i).node(),
-                launch::NodeLink(net::Address::from(access->addresses(i)), wire::framed(put),
-                                 std::string(program)));
+                launch::NodeLink({.nodes = {0, 1},
+                                  .address = net::Address::from(access->addresses(i)),
+                                  .request = wire::framed(put),
+                                  .session = launch::session_of(access->tickets(i))}));
   }
   return sending.run();
 }

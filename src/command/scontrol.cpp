@@ -96,6 +96,8 @@ constexpr std::array kScontrolRows = {
     ScontrolRow{"reconfigure", 3, 0, 0, reconfigure},
     ScontrolRow{"shutdown", 8, 0, 1, shutdown},
     ScontrolRow{"setdebug", 8, 1, 1, set_debug},
+    ScontrolRow{"token", 2, 0, kAny, token},
+    ScontrolRow{"revoke", 3, 1, kAny, revoke},
     ScontrolRow{"errnumstr", 2, 1, 1, error_text},
     ScontrolRow{"completing", 2, 0, 0, completing},
     ScontrolRow{"listjobs", 5, 0, 1, list_jobs},

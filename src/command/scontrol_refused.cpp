@@ -27,7 +27,6 @@ constexpr std::array kRefused = {
     Refused{"command", "schedloglevel", "use scontrol setdebug"},
     Refused{"command", "setdebugflags", "use scontrol setdebug debug"},
     Refused{"command", "takeover", "there is one controller; start it where it should run"},
-    Refused{"command", "token", "commands are known by their user; no token is needed"},
     Refused{"show", "aliases", "`scontrol show node` shows NodeHostName"},
     Refused{
         "show", "assoc_mgr",

@@ -58,6 +58,8 @@ int remove(Session& session, Words words);
 /// hold, uhold, release, requeue, requeuehold, suspend, resume, top.
 int act(Session& session, std::string_view action, Words words);
 int notify(Session& session, Words words);
+int token(Session& session, Words words);
+int revoke(Session& session, Words words);
 int wait_job(Session& session, Words words);
 int write(Session& session, Words words);
 int explain(Session& session, Words words);

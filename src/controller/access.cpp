@@ -29,13 +29,20 @@ Rule rule_of(wire::Kind kind) {
     case Kind::CancelJobs:
     case Kind::Change:
     case Kind::Diagnose:
+    case Kind::MakeTokens:
       return {kind, Who::anyone, Where::state};
+    case Kind::JoinNode:
+      return {kind, Who::everybody, Where::state};
+    case Kind::RenewIdentity:
+    case Kind::Hello:  // a node vouches for a user; the others' are taken by the network thread
+      return {kind, Who::node, Where::state};
     case Kind::Reconfigure:
     case Kind::Shutdown:
     case Kind::SetDebug:
+    case Kind::RevokeNodes:
       return {kind, Who::admin, Where::state};
     case Kind::RegisterNodes:
-      return {kind, Who::admin, Where::state};
+      return {kind, Who::new_agent, Where::state};
     case Kind::JobBegun:
     case Kind::JobGone:
     case Kind::JobGpus:
@@ -49,8 +56,11 @@ Rule rule_of(wire::Kind kind) {
     case Kind::MeasuredOnNode:
       return {kind, Who::agent, Where::reader};
     // Answers and pushes of the controller itself, and what clients and nodes say to each other.
-    case Kind::Hello:
     case Kind::Done:
+    case Kind::NodeJoined:
+    case Kind::IdentityRenewed:
+    case Kind::TokensMade:
+    case Kind::CallController:
     case Kind::SubmitReply:
     case Kind::JobGrant:
     case Kind::JobWaits:
@@ -82,6 +92,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::WindowSize:
     case Kind::Attach:
     case Kind::PutFile:
+    case Kind::SuperviseFile:
     case Kind::FileBlock:
     case Kind::Relay:
     case Kind::NodeLost:
@@ -119,16 +130,25 @@ Rule rule_of(wire::Kind kind) {
   return {kind, Who::nobody, Where::none};
 }
 
-bool may_send(const Rule& rule, const Caller& caller, bool is_agent) {
+bool may_send(const Rule& rule, const Standing& standing) {
+  const bool administrator = standing.role == Role::administrator;
+  // An administrator of another machine is no agent: only a certificate makes one there.
+  const bool agent = standing.role == Role::node || (administrator && !standing.remote);
   switch (rule.who) {
     case Who::nobody:
       return false;
-    case Who::anyone:
+    case Who::everybody:
       return true;
+    case Who::anyone:
+      return standing.role == Role::user || administrator;
     case Who::admin:
-      return caller.privileged;
+      return administrator;
+    case Who::new_agent:
+      return agent;
     case Who::agent:
-      return caller.privileged && is_agent;
+      return agent && standing.registered;
+    case Who::node:
+      return standing.role == Role::node;
   }
   return false;
 }

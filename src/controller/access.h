@@ -9,11 +9,28 @@
 
 namespace berth::controller {
 
+/// What a connection has proven of its other end.
+enum class Role {
+  stranger,       // TCP: nothing yet, or nothing any more
+  user,           // by the kernel, munge, a token, or the agent of a node where he has a job
+  administrator,  // root, SlurmUser, the user that runs the controller; likewise
+  node,           // by the certificate of a node
+};
+
+struct Standing {
+  Role role = Role::stranger;
+  bool remote = false;      // TCP
+  bool registered = false;  // RegisterNodes was accepted on this connection
+};
+
 enum class Who {
-  nobody,  // never sent to a controller by anyone: the connection is closed
-  anyone,  // any known user; whose jobs it may touch is decided by the handler
-  admin,   // root, SlurmUser, the user that runs the controller
-  agent,   // the same, on the connection of an agent (RegisterNodes makes it one)
+  nobody,     // never sent to a controller by anyone: the connection is closed
+  everybody,  // also who has proven nothing
+  anyone,     // any known user; whose jobs it may touch is decided by the handler
+  admin,      // administrators
+  new_agent,  // who may become an agent: a node, or an administrator on this machine
+  agent,      // the same, on a connection that is registered
+  node,       // a node, by its certificate
 };
 
 enum class Where {
@@ -31,7 +48,7 @@ struct Rule {
 /// The row of a message; a row of `nobody` for what has none.
 Rule rule_of(wire::Kind kind);
 
-/// Whether this caller may send it at all.
-bool may_send(const Rule& rule, const Caller& caller, bool is_agent);
+/// Whether one of this standing may send it at all.
+bool may_send(const Rule& rule, const Standing& standing);
 
 }  // namespace berth::controller

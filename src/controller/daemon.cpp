@@ -120,6 +120,7 @@ Result<void> run_controller(const Options& options) {
                               {.setup = std::move(*setup),
                                .state = state,
                                .run = run,
+                               .conf = options.conf,
                                .emulate = options.emulate,
                                .host = host_name(),
                                .shut = [&] { loop.stop(); }});

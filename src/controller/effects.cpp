@@ -92,7 +92,7 @@ void Engine::begin(const job::BeginJob& effect, job::Time now) {
       }
     }
     if (message.has_batch()) {
-      tickets_.sign_again(*message.mutable_batch()->mutable_ticket(), node);
+      tickets_.sign_step(*message.mutable_batch()->mutable_ticket(), node);
     }
     to_node(node, message);
   }

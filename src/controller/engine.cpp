@@ -42,6 +42,9 @@ Engine::Engine(Parts parts)
       tickets_(parts_.cluster_key, parts_.epoch),
       adviser_(parts_.front),
       power_programs_(parts_.log) {
+  for (const auto& [node, generation] : parts_.identities.generations()) {
+    tickets_.set_generation(node, generation);
+  }
   figures_.started = figures_.since = std::time(nullptr);
 }
 

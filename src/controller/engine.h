@@ -26,6 +26,7 @@
 #include "controller/crash_points.h"
 #include "controller/figures.h"
 #include "controller/front.h"
+#include "controller/identities.h"
 #include "controller/log.h"
 #include "controller/outbox.h"
 #include "controller/owners.h"
@@ -51,7 +52,9 @@ struct Parts {
   Setup setup;
   store::Store store;
   std::string cluster_key;
-  std::string state;  // directory
+  Identities identities;
+  std::vector<std::string> addresses;  // "host:port" of this controller, for tokens
+  std::string state;                   // directory
   std::uint64_t epoch = 0;
   bool emulate = false;
   std::string host;            // name of this machine
@@ -171,6 +174,15 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
+  void drop_forged_steps(wire::NodeReport& report) const;
+  // membership.cpp
+  void join_node(Turn& turn, const Request& request);
+  void renew_identity(Turn& turn, const Request& request);
+  void make_tokens(Turn& turn, const Request& request);
+  void revoke_nodes(Turn& turn, const Request& request);
+  void vouch(Turn& turn, const Request& request);
+  Result<std::vector<std::string>> known_nodes(const std::string& list) const;
+  void new_identity(Turn& turn, const std::string& node);
   void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);
   void job_begun(Turn& turn, const Request& request);
   void job_gone(Turn& turn, const Request& request);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
+#include "auth/token.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -34,7 +36,8 @@ Result<void> Front::listen_unix(const std::string& path, mode_t mode) {
   return {};
 }
 
-Result<void> Front::listen_tcp(std::uint16_t port) {
+Result<void> Front::listen_tcp(std::uint16_t port, Remote remote) {
+  remote_ = std::move(remote);
   checker_ = std::make_unique<auth::HelloChecker>();
   auto listener = net::Listener::open(
       loop_, net::Address::tcp("", port), {},
@@ -67,13 +70,14 @@ void Front::accept(std::shared_ptr<net::Connection> connection) {
   Link link;
   const auto evicted = [this, peer](const std::string& why) { closed(peer, why); };
   if (connection->is_unix()) {
-    link.caller = caller_of(connection->peer()->uid, connection->peer()->gid);
-    link.known = true;
+    become(link, caller_of(connection->peer()->uid, connection->peer()->gid));
     link.visit =
         door_.enter(connection, {.uid = link.caller.uid, .free = link.caller.privileged}, evicted);
     connection->limit_frames(link.caller.privileged ? wire::kMostBytes : wire::kUserBytes);
   } else {
+    link.standing.remote = true;
     link.visit = door_.enter_unknown(connection, evicted);
+    if (link.visit) connection->secure(remote_->context.open());
   }
   if (!link.visit) return;  // it was told why
   const std::shared_ptr<net::Visit> visit = link.visit;
@@ -84,16 +88,48 @@ void Front::accept(std::shared_ptr<net::Connection> connection) {
        .on_closed = [this, peer](net::Connection&,
                                  std::string_view reason) { closed(peer, reason); },
        .on_drained = [this, peer](net::Connection&) { drained(peer); },
+       .on_secured = [this, peer](net::Connection&) { secured(peer); },
        .on_partial = [visit](net::Connection& c, std::size_t held,
                              std::size_t frame_bytes) { visit->partial(c, held, frame_bytes); }});
+}
+
+void Front::become(Link& link, const Caller& caller) {
+  link.caller = caller;
+  link.standing.role = caller.privileged ? Role::administrator : Role::user;
+}
+
+void Front::turn_away(Peer peer, const Error& why) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  wire::Done done;
+  *done.mutable_refusal() = wire::to_refusal(why);
+  found->second.connection->send(done);
+  closed(peer, why.what());
+}
+
+void Front::secured(Peer peer) {
+  const auto found = links_.find(peer);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  const std::string certificate = link.connection->session()->certificate();
+  if (certificate.empty()) return;
+  auto bearer = tls::bearer_of(certificate);
+  if (!bearer || bearer->nodes.empty()) {
+    return turn_away(peer, fail(Code::no_credential, "the certificate is no node's").error());
+  }
+  link.node = std::make_shared<const tls::Bearer>(std::move(*bearer));
+  link.standing.role = Role::node;
+  link.connection->limit_frames(wire::kMostBytes);
 }
 
 void Front::frame(Peer peer, const wire::Frame& frame) {
   const auto found = links_.find(peer);
   if (found == links_.end()) return;
   Link& link = found->second;
-  if (!link.known || frame.kind == wire::Kind::Hello) return greet(peer, frame);
-  if (link.agent) return hand_on(link, peer, frame.kind, std::string(frame.payload));
+  if (frame.kind == wire::Kind::Hello && link.standing.role != Role::node) {
+    return greet(peer, frame);
+  }
+  if (link.standing.registered) return hand_on(link, peer, frame.kind, std::string(frame.payload));
   link.visit->heard();
   link.waiting.emplace_back(frame.kind, frame.payload);
   link.waiting_bytes += frame.payload.size();
@@ -141,17 +177,25 @@ void Front::read_or_not(Link& link) {
 
 void Front::greet(Peer peer, const wire::Frame& frame) {
   Link& link = links_.find(peer)->second;
-  if (frame.kind != wire::Kind::Hello) {
-    link.connection->send_bytes(
-        refusal(Code::bad_value, "the first message on a TCP connection must be a credential"));
-    return closed(peer, "no credential");
-  }
   // On a unix socket the kernel has said who it is; a Hello there is only polite.
-  if (link.connection->is_unix()) return;
+  if (!link.standing.remote) return;
   auto hello = wire::decode<wire::Hello>(frame.payload);
-  if (!hello || link.busy || link.known || !checker_) return closed(peer, "unexpected Hello");
+  if (!hello || link.busy || link.standing.role != Role::stranger) {
+    return closed(peer, "unexpected Hello");
+  }
+  if (auto good = auth::check_protocol(*hello); !good) return turn_away(peer, good.error());
+  if (hello->has_vouched_uid()) {
+    return turn_away(peer, fail(Code::no_credential, "only a node vouches for its users").error());
+  }
+  if (!hello->token().empty()) {
+    const auto claim =
+        auth::check_user_token(hello->token(), remote_->cluster_key, std::time(nullptr));
+    if (!claim) return greeted(peer, pass(claim.error()));
+    return greeted(peer, auth::Caller{.uid = claim->uid, .gid = claim->gid});
+  }
   link.busy = true;
-  checker_->check(std::move(*hello),
+  const std::string binding = link.connection->session()->binding(auth::kCallerPurpose);
+  checker_->check(std::move(*hello), binding,
                   [this, peer, alive = std::weak_ptr(alive_)](Result<auth::Caller> who) {
                     loop_.post([this, peer, alive, who = std::move(who)]() mutable {
                       if (!alive.expired()) greeted(peer, std::move(who));
@@ -166,23 +210,13 @@ void Front::greeted(Peer peer, Result<auth::Caller> who) {
   if (!who) {
     log_.info("refused a connection from {}: {}", link.connection->remote_host(),
               who.error().what());
-    wire::Done done;
-    *done.mutable_refusal() = wire::to_refusal(who.error());
-    link.connection->send(done);
-    return closed(peer, "bad credential");
+    return turn_away(peer, who.error());
   }
-  auto hello = auth::make_hello("berthctld");
-  if (!hello) {
-    log_.error("no credential for an answer: {}", hello.error().what());
-    return closed(peer, "no credential for an answer");
-  }
-  link.caller = caller_of(who->uid, who->gid);
+  become(link, caller_of(who->uid, who->gid));
   if (!link.visit->introduce(link.connection,
                              {.uid = link.caller.uid, .free = link.caller.privileged})) {
     return closed(peer, "too many connections");
   }
-  link.connection->send(*hello);
-  link.known = true;
   link.busy = false;
   link.connection->limit_frames(link.caller.privileged ? wire::kMostBytes : wire::kUserBytes);
   next_request(link, peer);
@@ -190,21 +224,26 @@ void Front::greeted(Peer peer, Result<auth::Caller> who) {
 
 void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload) {
   const Rule rule = rule_of(kind);
-  if (!may_send(rule, link.caller, link.agent)) {
-    if (rule.who == Who::nobody || rule.who == Who::agent) {
+  if (!may_send(rule, link.standing)) {
+    if (rule.who != Who::anyone && rule.who != Who::admin) {
       log_.info("uid {} sent {}, which is not for a controller", link.caller.uid,
                 wire::name_of(kind));
       return closed(peer, "unexpected message");
+    }
+    if (link.standing.role == Role::stranger) {
+      return turn_away(peer, fail(Code::no_credential,
+                                  "the first message on a TCP connection must be a credential")
+                                 .error());
     }
     link.connection->send_bytes(refusal(Code::access_denied, "Access/permission denied"));
     if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
     return;
   }
-  if (!link.agent) {
+  if (!link.standing.registered) {
     link.busy = true;
     link.visit->begin_work(payload.size());
   }
-  Request request{peer, link.caller, kind, std::move(payload)};
+  Request request{peer, link.caller, kind, std::move(payload), link.node};
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
   } else {
@@ -246,7 +285,7 @@ void Front::next_of_user(std::uint32_t uid) {
 /// A request is done with when its answer was taken by the kernel: who does not read what he asks
 /// for uses up what his user may have in work.
 void Front::answered(Link& link, Peer peer) {
-  if (link.connection->backlog() > 0 && !link.agent) {
+  if (link.connection->backlog() > 0 && !link.standing.registered) {
     link.busy = false;
     return wait_for_reader(link, Link::Sending::answer);
   }
@@ -336,7 +375,19 @@ void Front::run_acts() {
       link.connection->keep();
       link.visit->keep();
     }
-    if (act.agent) link.agent = true;
+    if ((act.agent && link.node && !link.standing.registered) || act.user) {
+      const net::Door::Who who{.uid = act.user ? act.user->uid : 0, .free = !act.user};
+      if (!link.visit->introduce(link.connection, who)) {
+        closed(act.peer, "too many connections");
+        continue;
+      }
+    }
+    if (act.agent) link.standing.registered = true;
+    if (act.user) {
+      become(link, *act.user);
+      link.node.reset();
+      link.connection->limit_frames(wire::kUserBytes);
+    }
     if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));
     if (act.close) {
       closed(act.peer, "");

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +26,8 @@
 #include "net/door.h"
 #include "net/listener.h"
 #include "net/loop.h"
+#include "tls/authority.h"
+#include "tls/context.h"
 #include "wire/frame.h"
 
 namespace berth::controller {
@@ -37,6 +40,8 @@ struct Request {
   Caller caller;
   wire::Kind kind{};
   std::string payload;
+  /// Of the node whose certificate was shown; null on a unix socket and for users.
+  std::shared_ptr<const tls::Bearer> node = {};
 };
 
 class Front {
@@ -58,7 +63,11 @@ class Front {
   /// uids beside root that may do all.
   void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
   Result<void> listen_unix(const std::string& path, mode_t mode);
-  Result<void> listen_tcp(std::uint16_t port);
+  struct Remote {
+    tls::Context context;     // proves this controller, asks for certificates
+    std::string cluster_key;  // checks tokens of users
+  };
+  Result<void> listen_tcp(std::uint16_t port, Remote remote);
   void stop_listening();
   /// Sends what is left to send, then ends all connections. Of the network thread.
   void drop_all();
@@ -71,8 +80,9 @@ class Front {
     bool answered = false;
     bool page = false;  // a part of the answer: page_taken is called when the next may come
     bool close = false;
-    bool keep = false;   // it is silent for long and matters; tell when it closes
-    bool agent = false;  // it is an agent from now on
+    bool keep = false;                // it is silent for long and matters; tell when it closes
+    bool agent = false;               // it is an agent from now on
+    std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on
   };
   void act(Act act);
   void act(std::vector<Act> acts);
@@ -83,9 +93,9 @@ class Front {
   struct Link {
     std::shared_ptr<net::Connection> connection;
     Caller caller;
-    bool known = false;
+    Standing standing;
+    std::shared_ptr<const tls::Bearer> node;  // whose certificate was shown
     bool busy = false;
-    bool agent = false;
     bool kept = false;
     std::deque<std::pair<wire::Kind, std::string>> waiting;
     std::size_t waiting_bytes = 0;
@@ -101,8 +111,13 @@ class Front {
 
   void accept(std::shared_ptr<net::Connection> connection);
   void frame(Peer peer, const wire::Frame& frame);
+  /// The TLS handshake is over: a node has shown a certificate, others have to say who they are.
+  void secured(Peer peer);
   void greet(Peer peer, const wire::Frame& frame);
   void greeted(Peer peer, Result<auth::Caller> who);
+  void become(Link& link, const Caller& caller);
+  /// Tells why and closes.
+  void turn_away(Peer peer, const Error& why);
   /// Whether the request that waits first may be handed on now.
   bool its_turn(Link& link, Peer peer);
   void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
@@ -124,6 +139,7 @@ class Front {
   net::Door door_;
   std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
   std::unique_ptr<auth::HelloChecker> checker_;
+  std::optional<Remote> remote_;
   std::unordered_map<Peer, Link> links_;
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};

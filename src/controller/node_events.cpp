@@ -40,13 +40,21 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     agent = &agents_.arrived(request.peer, *message, turn.moment);
   }
   if (agent != nullptr) lose_unnamed(turn, request.peer, *message);
+  if (request.node) {
+    if (auto kept = parts_.identities.seen(*request.node); !kept) {
+      log_.error("{}", kept.error().what());
+    }
+  }
   std::size_t accepted = 0;
-  for (const wire::NodeReport& report : message->nodes()) {
+  for (wire::NodeReport& report : *message->mutable_nodes()) {
+    drop_forged_steps(report);
     wire::NodeVerdict& verdict = *reply.add_nodes();
     verdict.set_name(report.name());
     Result<void> done;
     if (outdated) {
       done = fail(Code::io, "the controller's state is an old copy");
+    } else if (request.node && !(done = parts_.identities.check(*request.node, report.name()))) {
+      // It is another node's, or nobody's any more.
     } else if (agents_.served_elsewhere(report.name(), request.peer, message->address())) {
       done = fail(Code::conflict, fmt::format("node {} is served by another agent", report.name()));
     } else {
@@ -75,6 +83,19 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
                           outbox_.push(peer, reply);
                           if (outdated) outbox_.close(peer);
                         }});
+}
+
+/// What no controller has made did not begin by right.
+void Engine::drop_forged_steps(wire::NodeReport& report) const {
+  auto& steps = *report.mutable_steps();
+  const auto forged = [this](const wire::RunningStep& step) {
+    return !tickets_.sealed(step.spec());
+  };
+  const auto first = std::remove_if(steps.begin(), steps.end(), forged);
+  if (first == steps.end()) return;
+  log_.error("node {} reports {} steps that no controller has made", report.name(),
+             std::distance(first, steps.end()));
+  steps.erase(first, steps.end());
 }
 
 /// A registration names all nodes of its agent: those that it named before are gone.
@@ -173,6 +194,11 @@ void Engine::step_started(Turn& turn, const Request& request) {
   if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
   const auto spec = wire::decode<wire::StepSpec>(message->spec());
   if (!spec) return outbox_.close(request.peer);
+  if (!tickets_.sealed(message->spec())) {
+    log_.error("node {} says that step {}.{} runs there, which no controller has made",
+               message->node(), spec->job_id(), spec->step_id());
+    return;
+  }
   state_->step_started(*spec, message->node(), turn.now);
   changed_jobs_.insert(spec->job_id());
   find_owner_of_step(*spec, turn.moment);

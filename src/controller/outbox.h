@@ -27,6 +27,10 @@ class Outbox {
   void taken(Peer peer) { acts_.push_back({.peer = peer, .answered = true}); }
   void keep(Peer peer) { acts_.push_back({.peer = peer, .keep = true}); }
   void make_agent(Peer peer) { acts_.push_back({.peer = peer, .answered = true, .agent = true}); }
+  /// A node vouched for the user at the other end.
+  void introduce(Peer peer, const Caller& user) {
+    acts_.push_back({.peer = peer, .answered = true, .user = user});
+  }
   void close(Peer peer) { acts_.push_back({.peer = peer, .close = true}); }
 
   std::vector<Front::Act> take() { return std::exchange(acts_, {}); }

@@ -51,6 +51,16 @@ Engine::Handler Engine::handler_of(wire::Kind kind) {
       return &Engine::shutdown;
     case Kind::SetDebug:
       return &Engine::set_debug;
+    case Kind::JoinNode:
+      return &Engine::join_node;
+    case Kind::RenewIdentity:
+      return &Engine::renew_identity;
+    case Kind::MakeTokens:
+      return &Engine::make_tokens;
+    case Kind::RevokeNodes:
+      return &Engine::revoke_nodes;
+    case Kind::Hello:
+      return &Engine::vouch;
     case Kind::RegisterNodes:
       return &Engine::register_nodes;
     case Kind::JobBegun:

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "auth/ticket.h"
+#include "base/whole_file.h"
 #include "net/paths.h"
 #include "store/store.h"
 
@@ -35,6 +36,34 @@ bool has_other_machines(const Setup& setup, bool emulate, const std::string& hos
   return setup.cluster.nodes.size() > 1 ||
          (setup.cluster.nodes.size() == 1 && setup.cluster.nodes.front().name != host &&
           setup.cluster.nodes.front().name != "localhost");
+}
+
+/// What the side towards other machines needs: a certificate made for this run.
+Result<Front::Remote> remote_side(const Identities& identities, const std::string& cluster_key,
+                                  const std::string& host) {
+  const auto mine = identities.authority().issue_controller(host);
+  if (!mine) return pass(mine.error());
+  auto context = tls::Context::controller(*mine, identities.authority().certificate());
+  if (!context) return pass(std::move(context.error()));
+  return Front::Remote{.context = std::move(*context), .cluster_key = cluster_key};
+}
+
+/// Commands of other machines find it beside their slurm.conf; here it is put there for them.
+void publish_authority(Log& log, const std::string& conf, const tls::Authority& authority) {
+  const std::string path = net::authority_file(conf);
+  if (auto done = write_whole_file(path, authority.certificate(), 0644); !done) {
+    log.info("{}: `berth join` puts it on nodes; login machines need a copy", done.error().what());
+  }
+}
+
+/// Where other machines find this controller.
+std::vector<std::string> own_addresses(const conf::DaemonKeys& keys) {
+  std::vector<std::string> out;
+  for (const conf::ControllerHost& host : keys.controllers) {
+    out.push_back(
+        net::Address::tcp(host.address, static_cast<std::uint16_t>(keys.controller_port)).text());
+  }
+  return out;
 }
 
 }  // namespace
@@ -77,6 +106,8 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   if (auto made = make_state_directory(options.state); !made) return pass(std::move(made.error()));
   auto key = auth::load_or_create_cluster_key(options.state + "/cluster.key");
   if (!key) return pass(std::move(key.error()));
+  auto identities = Identities::load(options.state, options.setup.node_config.cluster_name());
+  if (!identities) return pass(std::move(identities.error()));
   auto store = store::Store::open(options.state);
   if (!store) return pass(std::move(store.error()));
   store->copy_log_beside();
@@ -88,10 +119,19 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   Service& s = *service;
   const bool other_machines = has_other_machines(options.setup, options.emulate, options.host);
   const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
+  const std::vector<std::string> addresses =
+      other_machines ? own_addresses(options.setup.keys()) : std::vector<std::string>();
   s.front_.set_privileged({options.setup.slurm_uid, ::geteuid()});
   for (const std::string& note : options.setup.notes) log.info("{}", note);
   log.info("berthctld, epoch {}, {} nodes, state in {}", *epoch, options.setup.cluster.nodes.size(),
            options.state);
+  std::optional<Front::Remote> remote;
+  if (other_machines) {
+    auto side = remote_side(*identities, *key, options.host);
+    if (!side) return pass(std::move(side.error()));
+    remote = std::move(*side);
+    publish_authority(log, options.conf, identities->authority());
+  }
   s.engine_ = std::make_unique<Engine>(Parts{.log = log,
                                              .crash = crash,
                                              .users = s.users_,
@@ -100,7 +140,9 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .requests = s.requests_,
                                              .setup = std::move(options.setup),
                                              .store = std::move(*store),
-                                             .cluster_key = std::move(*key),
+                                             .cluster_key = *key,
+                                             .identities = std::move(*identities),
+                                             .addresses = addresses,
                                              .state = options.state,
                                              .epoch = *epoch,
                                              .emulate = options.emulate,
@@ -119,8 +161,10 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
     return pass(std::move(done.error()));
   }
   log.info("listening on {}", path);
-  if (other_machines) {
-    if (auto done = s.front_.listen_tcp(port); !done) return pass(std::move(done.error()));
+  if (remote) {
+    if (auto done = s.front_.listen_tcp(port, std::move(*remote)); !done) {
+      return pass(std::move(done.error()));
+    }
     log.info("listening on port {}", port);
   }
   return service;

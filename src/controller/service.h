@@ -23,6 +23,7 @@ struct ServiceOptions {
   Setup setup;
   std::string state;  // directory of the store
   std::string run;    // directory of the socket
+  std::string conf;   // slurm.conf
   bool emulate = false;
   std::string host;
   std::function<void()> shut;  // scontrol shutdown

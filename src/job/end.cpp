@@ -186,12 +186,20 @@ void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
   end_to_requeue(job, false, false, "NODE FAILURE", now);
 }
 
+bool State::Memory::runs_on(const Job& job, std::uint32_t attempt, std::string_view node) const {
+  if (!job.running || job.attempt != attempt) return false;
+  const auto index = cluster.find_node(node);
+  if (!index) return false;
+  return nodes[*index].jobs.contains(job.id) || nodes[*index].completing.contains(job.id) ||
+         job.running->leaving.contains(std::string(node));
+}
+
 void State::job_gone(const wire::JobGone& message, Time now) {
   Memory& m = *m_;
   m.effect(Forget{message.node(), message.job_id(), message.attempt(), std::nullopt});
   if (!message.trouble().empty()) node_trouble(message.node(), message.trouble(), now);
   Job* job = m.find(message.job_id());
-  if (job == nullptr || !job->running || job->attempt != message.attempt()) return;
+  if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) return;
   if (m.leave_node(*job, message.node()) && !job->flags.completing) {
     m.touch(*job);
     return;
@@ -212,7 +220,7 @@ void State::job_gone(const wire::JobGone& message, Time now) {
 void State::job_begun(const wire::JobBegun& message, Time now) {
   Memory& m = *m_;
   Job* job = m.find(message.job_id());
-  if (job == nullptr || !job->running || job->attempt != message.attempt()) {
+  if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) {
     m.effect(EndJob{message.job_id(), message.attempt(), {message.node()}, "", true});
     return;
   }

@@ -156,7 +156,7 @@ void State::Memory::ask_gpu_idle_again(const Job& job, const std::string& node) 
 void State::job_gpu_idle(const wire::JobGpuIdle& message, Time now) {
   Memory& m = *m_;
   Job* job = m.find(message.job_id());
-  if (job == nullptr || !job->running || job->attempt != message.attempt()) return;
+  if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) return;
   Job& leader = *m.components_of(*job).front();
   const auto limit = m.gpu_idle_limit(leader);
   if (!limit) return;

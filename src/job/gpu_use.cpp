@@ -31,7 +31,7 @@ bool State::job_gpus(const wire::JobGpus& message, Time now) {
   constexpr Time kStoreEvery = 300;
   Memory& m = *m_;
   Job* job = m.find(message.job_id());
-  if (job == nullptr || !job->running || job->attempt != message.attempt()) return false;
+  if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) return false;
   if (!job->gpu_uses) job->gpu_uses = std::make_unique<GpuUses>();
   std::vector<wire::GpuUse>& all = job->gpu_uses->all;
   for (const wire::GpuUse& news : message.gpus()) {

@@ -218,6 +218,9 @@ struct State::Memory {
   void back_to_queue(Job& job, Time now);
   /// Ends a running batch job to start it again; `held` with the state SPECIAL_EXIT if `special`.
   void end_to_requeue(Job& job, bool held, bool special, const std::string& cause, Time now);
+  /// Whether this start of the job has, or had until now, anything on the node: what a node says
+  /// of other jobs is not believed.
+  [[nodiscard]] bool runs_on(const Job& job, std::uint32_t attempt, std::string_view node) const;
   void fail_on_node(Job& job, const std::string& node, Time now);
   void set_exit(Job& job, std::int32_t status);
 

@@ -68,6 +68,7 @@ void adopt(State::Memory& m, Job& job, const wire::StepSpec& spec) {
   step.tres_per_node = spec.tres_per_node();
   step.tres = tres_of_step(m.cluster, plan);
   for (const wire::TaskSpec& task : spec.tasks()) {
+    if (task.rank() >= spec.ntasks()) continue;
     if (step.task_nodes.size() <= task.rank()) step.task_nodes.resize(task.rank() + 1);
     step.task_nodes[task.rank()] = spec.node();
   }
@@ -127,7 +128,7 @@ void State::step_started(const wire::StepSpec& spec, std::string_view node, Time
   Memory& m = *m_;
   Job* job = m.find(spec.job_id());
   const std::string name(node);
-  if (job == nullptr || !job->running || job->attempt != spec.attempt()) {
+  if (job == nullptr || spec.node() != node || !m.runs_on(*job, spec.attempt(), node)) {
     m.effect(EndStep{spec.job_id(), spec.attempt(), spec.step_id(), {name}, "", true});
     return;
   }

@@ -5,8 +5,6 @@
 
 #include <cerrno>
 
-#include "auth/munge.h"
-
 namespace berth::launch {
 
 Result<void> NodeLink::dial() {
@@ -27,15 +25,19 @@ Result<void> NodeLink::dial() {
 
 Result<void> NodeLink::connected() {
   client_.emplace(std::move(connecting_));
+  state_ = State::open;
   if (address_.is_unix()) {
-    state_ = State::open;
+    client_->queue_bytes(request_);
   } else {
-    auto hello = auth::make_hello(program_);
-    if (!hello) return pass(std::move(hello.error()));
-    client_->queue(*hello);
-    state_ = State::greeting;
+    if (session_.name.empty()) {
+      return fail(Code::no_credential, "the controller gave no key for a session with this node");
+    }
+    auto handover = tls::Handover::open(session_, request_);
+    if (!handover) return pass(std::move(handover.error()));
+    client_->secure(tls::Channel(std::move(*handover)));
+    state_ = State::proving;
   }
-  client_->queue_bytes(frames_);
+  client_->queue_bytes(kept_);
   return client_->flush();
 }
 
@@ -61,12 +63,9 @@ Result<void> NodeLink::ready(short events) {
 Result<std::optional<wire::Frame>> NodeLink::next() {
   if (!client_) return std::nullopt;
   auto frame = client_->try_receive();
-  if (!frame || !*frame || state_ != State::greeting) return frame;
-  auto hello = net::Client::reply_in<wire::Hello>(**frame);
-  if (!hello) return pass(std::move(hello.error()));
-  if (auto who = auth::check_hello(*hello); !who) return pass(std::move(who.error()));
-  state_ = State::open;
-  return client_->try_receive();
+  // An agent that refuses says so itself, before there is anybody to hand over to.
+  if (state_ == State::proving && frame && (*frame || client_->proven())) state_ = State::open;
+  return frame;
 }
 
 void NodeLink::close() {

@@ -8,17 +8,19 @@
 #include <string>
 
 #include "base/result.h"
+#include "launch/tree.h"
 #include "net/client.h"
 
 namespace berth::launch {
 
 class NodeLink {
  public:
-  enum class State { idle, connecting, greeting, open, closed };
+  enum class State { idle, connecting, proving, open, closed };
 
-  /// `frames`: what is said first (Launch, Relay, Attach). `program` introduces itself on TCP.
-  NodeLink(net::Address address, std::string frames, std::string program)
-      : address_(std::move(address)), frames_(std::move(frames)), program_(std::move(program)) {}
+  explicit NodeLink(Branch branch)
+      : address_(std::move(branch.address)),
+        request_(std::move(branch.request)),
+        session_(std::move(branch.session)) {}
 
   /// Begins to connect; stays idle when the agent's queue is full just now.
   Result<void> dial();
@@ -26,12 +28,12 @@ class NodeLink {
   void again();
   /// After poll: finishes the connection, sends what waits.
   Result<void> ready(short events);
-  /// The next frame that is there; greetings are taken here.
+  /// The next frame that is there.
   Result<std::optional<wire::Frame>> next();
   /// It was answered: the first frames are not needed again, and perhaps large.
   void answered() {
-    frames_ = {};
-    kept_ = 0;
+    request_ = {};
+    kept_ = {};
     answered_ = true;
   }
   void close();
@@ -48,11 +50,10 @@ class NodeLink {
   void send_kept(std::string_view frames) {
     send_bytes(frames);
     if (answered_) return;
-    frames_ += frames;
-    kept_ += frames.size();
+    kept_ += frames;
   }
   [[nodiscard]] std::size_t backlog() const {
-    return std::max(kept_, client_ ? client_->backlog() : 0);
+    return std::max(kept_.size(), client_ ? client_->backlog() : 0);
   }
 
   [[nodiscard]] bool dialled() const { return state_ != State::idle; }
@@ -60,7 +61,7 @@ class NodeLink {
   [[nodiscard]] bool closed() const { return state_ == State::closed; }
   /// Being made: it counts among those that are dialled at the same time.
   [[nodiscard]] bool connecting() const {
-    return state_ == State::connecting || state_ == State::greeting;
+    return state_ == State::connecting || state_ == State::proving;
   }
   [[nodiscard]] bool has_frame() { return client_ && client_->has_frame(); }
   [[nodiscard]] int fd() const;
@@ -70,10 +71,10 @@ class NodeLink {
   Result<void> connected();
 
   net::Address address_;
-  std::string frames_;
-  std::size_t kept_ = 0;  // of frames_, since the first ones
+  std::string request_;
+  tls::Session session_;
+  std::string kept_;  // what follows the request until it was answered
   bool answered_ = false;
-  std::string program_;
   State state_ = State::idle;
   Fd connecting_;
   std::optional<net::Client> client_;

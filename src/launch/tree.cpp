@@ -4,11 +4,11 @@
 namespace berth::launch {
 namespace {
 
-std::string first_frames(const wire::Relay& plan, const Share& share) {
+std::string request_for(const wire::Relay& plan, const Share& share) {
   if (share.count == 1) {
     const wire::RelayNode& node = plan.nodes(static_cast<int>(share.first));
     wire::Launch launch;
-    *launch.mutable_ticket() = node.ticket();
+    *launch.mutable_ticket() = shown(node.ticket());
     if (static_cast<int>(node.program()) < plan.programs_size()) {
       *launch.mutable_program() = plan.programs(static_cast<int>(node.program()));
     }
@@ -23,16 +23,35 @@ std::string first_frames(const wire::Relay& plan, const Share& share) {
   return wire::framed(part);
 }
 
+Branch branch_for(const wire::Relay& plan, const Share& share) {
+  const wire::RelayNode& first = plan.nodes(static_cast<int>(share.first));
+  return {.nodes = share,
+          .address = net::Address::from(first.address()),
+          .request = request_for(plan, share),
+          .session = session_of(first.ticket())};
+}
+
 void add_branches(std::vector<Branch>& out, const wire::Relay& plan, std::size_t from) {
   const auto count = static_cast<std::size_t>(plan.nodes_size());
   for (Share share : divide(count - from, plan.width())) {
     share.first += from;
-    out.push_back({share, net::Address::from(plan.nodes(static_cast<int>(share.first)).address()),
-                   first_frames(plan, share)});
+    out.push_back(branch_for(plan, share));
   }
 }
 
 }  // namespace
+
+tls::Session session_of(const wire::Ticket& ticket) {
+  return {.name = ticket.session(), .key = ticket.session_key()};
+}
+
+wire::Ticket shown(const wire::Ticket& ticket) {
+  wire::Ticket bare;
+  bare.set_node(ticket.node());
+  bare.set_spec(ticket.spec());
+  bare.set_mac(ticket.mac());
+  return bare;
+}
 
 std::vector<Share> divide(std::size_t count, std::size_t width) {
   const std::size_t shares = width == 0 || count <= width ? count : width;
@@ -63,7 +82,7 @@ std::vector<Branch> client_branches(const wire::Relay& plan) {
 std::vector<Branch> relay_branches(const wire::Relay& plan) {
   std::vector<Branch> out;
   if (plan.nodes_size() == 0) return out;
-  out.push_back({{0, 1}, net::Address::from(plan.nodes(0).address()), first_frames(plan, {0, 1})});
+  out.push_back(branch_for(plan, {0, 1}));
   add_branches(out, plan, 1);
   return out;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "tls/handover.h"
 #include "wire/frame.h"
 
 namespace berth::launch {
@@ -30,11 +31,17 @@ std::vector<Share> divide(std::size_t count, std::size_t width);
 /// passes.
 std::size_t levels(std::size_t count, std::size_t width);
 
+/// The TLS session that comes with a ticket.
+tls::Session session_of(const wire::Ticket& ticket);
+/// The ticket without it: what the node itself has to see.
+wire::Ticket shown(const wire::Ticket& ticket);
+
 /// One connection of a client or a relay.
 struct Branch {
   Share nodes;  // of the plan; the first is the agent that is dialled
   net::Address address;
-  std::string frames;  // Launch for one node, Relay for several
+  std::string request;   // Launch for one node, Relay for several
+  tls::Session session;  // with the agent that is dialled
 };
 
 /// srun's, and those of the relay that got the plan: its own node by itself, and the

@@ -43,7 +43,7 @@ struct Walk {
     widest = std::max(widest, branches.size());
     for (const Branch& branch : branches) {
       wire::Frame frame;
-      ASSERT_EQ(wire::scan_frame(branch.frames, wire::kMostBytes, frame), wire::Scan::complete);
+      ASSERT_EQ(wire::scan_frame(branch.request, wire::kMostBytes, frame), wire::Scan::complete);
       if (frame.kind == wire::Kind::Launch) {
         const auto launch = wire::decode<wire::Launch>(frame.payload);
         ASSERT_TRUE(launch);

@@ -76,6 +76,25 @@ Client::Client(Fd fd, std::string unread) : fd_(std::move(fd)), in_(std::move(un
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on unix sockets
 }
 
+void Client::secure(tls::Channel channel) {
+  channel_ = std::move(channel);
+  channel_.begin(out_);
+}
+
+Result<void> Client::shake_hands(Patience patience) {
+  const SteadyClock::time_point deadline = SteadyClock::now() + patience;
+  while (!channel_.established()) {
+    if (auto sent = flush(); !sent) return sent;
+    if (!wait_until(fd_.get(), events(), deadline)) return too_late();
+    if (auto got = read_once(); !got) return pass(std::move(got.error()));
+  }
+  return flush();
+}
+
+short Client::events() const {
+  return static_cast<short>(POLLIN | (wants_write() ? POLLOUT : 0));
+}
+
 Result<void> Client::flush() {
   while (sent_ < out_.size()) {
     const ssize_t count = ::send(fd_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
@@ -135,14 +154,23 @@ Result<bool> Client::read_once() {
   }
   const std::size_t before = in_.size();
   const std::size_t room = std::clamp(before, kLeastRead, kMostRead);
-  in_.resize(before + room);
+  std::string sealed;
+  std::string& raw = channel_.plain() ? in_ : sealed;
+  const std::size_t start = raw.size();
+  raw.resize(start + room);
   ssize_t count = 0;
   do {
-    count = ::recv(fd_.get(), in_.data() + before, room, 0);
+    count = ::recv(fd_.get(), raw.data() + start, room, 0);
   } while (count < 0 && errno == EINTR);
   const int trouble = errno;
-  in_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  if (count > 0) return true;
+  raw.resize(start + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  if (count > 0) {
+    if (channel_.plain()) return true;
+    auto done = channel_.take(sealed, in_, out_);
+    if (auto sent = flush(); done && !sent) return pass(std::move(sent.error()));
+    if (!done) return pass(std::move(done.error()));
+    return true;
+  }
   if (count == 0) return broken(0);
   errno = trouble;
   if (would_block()) return false;
@@ -157,7 +185,9 @@ Result<wire::Frame> Client::receive(Patience patience) {
     Result<bool> complete = scan(frame);
     if (!complete) return pass(std::move(complete.error()));
     if (*complete) return frame;
-    if (!wait_until(fd_.get(), POLLIN, deadline)) return too_late();
+    // A TLS session may have more to say once the other side is proven.
+    if (auto sent = flush(); !sent) return pass(std::move(sent.error()));
+    if (!wait_until(fd_.get(), events(), deadline)) return too_late();
     if (auto got = read_once(); !got) return pass(std::move(got.error()));
   }
 }
@@ -181,14 +211,6 @@ bool Client::has_frame() {
   wire::Frame frame;
   return wire::scan_frame(std::string_view(in_).substr(begin_ + taken_), wire::kMostBytes, frame) ==
          wire::Scan::complete;
-}
-
-Client::Released Client::release() {
-  drop_taken();
-  Released released{std::move(fd_), in_.substr(begin_)};
-  in_.clear();
-  begin_ = 0;
-  return released;
 }
 
 std::unexpected<Error> Client::unexpected_frame(const wire::Frame& frame) {

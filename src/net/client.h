@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "net/address.h"
 #include "net/fds.h"
+#include "tls/channel.h"
 #include "wire/frame.h"
 #include "wire/refusal.h"
 
@@ -34,6 +35,15 @@ class Client {
   /// A connected socket; `unread` was read from it before.
   explicit Client(Fd fd, std::string unread = {});
 
+  /// What is said from now on goes through this TLS session.
+  void secure(tls::Channel channel);
+  /// Waits until the other side of the TLS session is proven.
+  Result<void> shake_hands(Patience patience);
+  /// The TLS session; null on a unix socket, and for a handover.
+  [[nodiscard]] const tls::Stream* session() const { return channel_.stream(); }
+  /// Whoever answers is proven to be the one that was meant.
+  [[nodiscard]] bool proven() const { return channel_.established(); }
+
   [[nodiscard]] int fd() const { return fd_.get(); }
   /// Who serves a unix socket.
   [[nodiscard]] Result<Peer> peer() const { return peer_of(fd_.get()); }
@@ -41,11 +51,15 @@ class Client {
   /// Appends to the output; nothing is sent yet.
   template <class M>
   void queue(const M& message) {
-    wire::append(out_, message);
+    if (channel_.plain()) {
+      wire::append(out_, message);
+    } else {
+      channel_.put(wire::framed(message), out_);
+    }
   }
-  void queue_bytes(std::string_view frames) { out_.append(frames); }
+  void queue_bytes(std::string_view frames) { channel_.put(frames, out_); }
   [[nodiscard]] bool wants_write() const { return sent_ < out_.size(); }
-  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
+  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_ + channel_.kept(); }
   /// Sends what the kernel takes now.
   Result<void> flush();
 
@@ -92,22 +106,18 @@ class Client {
     return unexpected_frame(frame);
   }
 
-  struct Released {
-    Fd fd;
-    std::string unread;
-  };
-  Released release();
-
   /// The refusal of a Done, or a protocol error.
   static std::unexpected<Error> unexpected_frame(const wire::Frame& frame);
 
  private:
   /// Whether bytes came.
   Result<bool> read_once();
+  [[nodiscard]] short events() const;
   Result<bool> scan(wire::Frame& frame);
   void drop_taken();
 
   Fd fd_;
+  tls::Channel channel_;
   std::string in_;
   std::size_t begin_ = 0;  // of what is not given away yet
   std::size_t taken_ = 0;  // size of the frame that was given away last

@@ -45,21 +45,37 @@ Connection::~Connection() {
   finish();
 }
 
+void Connection::secure(tls::Stream session) {
+  channel_ = tls::Channel(std::move(session));
+  channel_.begin(out_);
+}
+
+void Connection::secure_handover(tls::Stream session) {
+  secure(std::move(session));
+  one_request_ = true;
+}
+
 void Connection::start(Handlers handlers) {
   if (state_ != State::idle) return;
   handlers_ = std::make_shared<Handlers>(std::move(handlers));
   state_ = State::started;
+  if (!out_.empty()) flush();
+  if (!channel_.plain() && !in_.empty()) {
+    std::string plain;
+    if (!unseal(std::exchange(in_, {}), plain)) return;
+    in_ = std::move(plain);
+  }
   resume();
 }
 
 void Connection::send_bytes(std::string_view frames) {
   if (!open()) return;
-  out_.append(frames);
+  channel_.put(frames, out_);
   flush_soon();
 }
 
 void Connection::send_bytes(std::string&& frames) {
-  if (!out_.empty()) return send_bytes(std::string_view(frames));
+  if (!out_.empty() || !channel_.plain()) return send_bytes(std::string_view(frames));
   if (!open()) return;
   out_ = std::move(frames);
   flush_soon();
@@ -68,7 +84,7 @@ void Connection::send_bytes(std::string&& frames) {
 void Connection::flush_soon() {
   was_congested_ = was_congested_ || congested();
   // Tried at once only when nothing waits: a long backlog goes out when the socket says so.
-  if (out_.size() - sent_ > most_backlog_) {
+  if (backlog() > most_backlog_) {
     // Not from within send(): its caller may be in the middle of a walk over its connections.
     loop_.post([weak = weak_from_this()] {
       if (auto self = weak.lock(); self && self->open()) self->fail_with("it reads too slowly");
@@ -102,8 +118,10 @@ void Connection::flush() {
 
 void Connection::watch_again() {
   if (!fd_) return;
-  const Interest wanted{.read = state_ == State::started && !paused_ && !holding_,
-                        .write = sent_ < out_.size()};
+  const bool shaking_hands = state_ == State::closing && channel_.kept() > 0;
+  const Interest wanted{
+      .read = (state_ == State::started && !paused_ && !holding_) || shaking_hands,
+      .write = sent_ < out_.size()};
   if (!watched_) {
     if (!wanted.read && !wanted.write) return;
     watched_ = true;
@@ -120,7 +138,8 @@ void Connection::ready(Ready now) {
   const std::shared_ptr<Connection> kept = shared_from_this();
   if (now.write || now.error) flush();
   if (state_ == State::closing) {
-    if (backlog() == 0 || now.error) finish();
+    if (now.read && channel_.kept() > 0) read_handshake();
+    if (state_ == State::closing && (backlog() == 0 || now.error)) finish();
     return;
   }
   if (state_ != State::started) {
@@ -156,9 +175,19 @@ void Connection::read() {
     fail_with(in_.empty() ? "" : "it closed in the middle of a frame");
     return;
   }
-  const std::string_view fresh(scratch.data(), static_cast<std::size_t>(count));
+  std::string_view fresh(scratch.data(), static_cast<std::size_t>(count));
   const bool had_some = !in_.empty();
-  if (in_.empty()) {
+  std::string plain;
+  if (!channel_.plain()) {
+    if (!unseal(fresh, plain)) return;
+    fresh = plain;
+  }
+  if (one_request_) {
+    in_.append(fresh);
+    if (!request_is_whole()) return;
+    const std::size_t used = take_frames(in_);
+    if (state_ == State::started) in_.erase(0, used);
+  } else if (in_.empty()) {
     // A callback may run into this function again only through the loop, so scratch stays as it is.
     const std::size_t used = take_frames(fresh);
     if (state_ == State::started) in_.assign(fresh.substr(used));
@@ -169,6 +198,55 @@ void Connection::read() {
   }
   if (state_ == State::started && in_.empty() && in_.capacity() > 1024) std::string().swap(in_);
   tell_partial(had_some);
+}
+
+bool Connection::unseal(std::string_view raw, std::string& plain) {
+  const bool was_established = channel_.established();
+  const auto done = channel_.take(raw, plain, out_);
+  if (sent_ < out_.size()) flush();
+  if (!done) {
+    fail_with(done.error().what());
+    return false;
+  }
+  if (!was_established && channel_.established()) {
+    if (const auto now_in_use = handlers_; now_in_use->on_secured) now_in_use->on_secured(*this);
+    if (state_ != State::started) return false;
+  }
+  if (channel_.stream()->ended() && !one_request_ && plain.empty()) {
+    fail_with(in_.empty() ? "" : "it closed in the middle of a frame");
+    return false;
+  }
+  return true;
+}
+
+void Connection::read_handshake() {
+  std::vector<char>& scratch = loop_.scratch();
+  const ssize_t count = ::recv(fd_.get(), scratch.data(), scratch.size(), 0);
+  if (count < 0 && try_again()) return;
+  std::string unwanted;
+  if (count <= 0 ||
+      !channel_.take({scratch.data(), static_cast<std::size_t>(count)}, unwanted, out_)) {
+    return finish();
+  }
+  flush();
+}
+
+bool Connection::request_is_whole() {
+  wire::Frame frame;
+  const wire::Scan scan = wire::scan_frame(in_, most_frame_, frame);
+  if (scan == wire::Scan::too_large) {
+    fail_with("it sent a frame that is too large");
+  } else if (scan == wire::Scan::malformed) {
+    fail_with("it sent what is no frame");
+  } else if (scan == wire::Scan::complete && frame.size < in_.size()) {
+    fail_with("it sent more than one request");
+  } else if (channel_.stream()->ended()) {
+    if (scan == wire::Scan::complete) return true;
+    fail_with("it closed in the middle of a frame");
+  } else {
+    tell_partial(true);
+  }
+  return false;
 }
 
 void Connection::tell_partial(bool had_some) {
@@ -235,12 +313,29 @@ void Connection::resume() {
 Connection::Released Connection::release() {
   Released released;
   released.unread = in_frames_ ? std::string(unread_) : std::move(in_);
+  if (tls::Stream* session = channel_.stream()) {
+    // The request was whole and alone: what is unread belongs to the session that follows.
+    released.key = session->binding(tls::kHandoverPurpose);
+    released.unread = session->rest();
+    session->end(out_);
+  }
   released.unsent = out_.substr(sent_);
   if (watched_) loop_.unwatch(fd_.get());
   watched_ = false;
   released.fd = std::move(fd_);
   finish();
   return released;
+}
+
+Result<std::shared_ptr<Connection>> Connection::take_up(Loop& loop, Released released) {
+  auto connection = adopt(loop, std::move(released.fd), std::move(released.unread));
+  connection->out_ = std::move(released.unsent);
+  if (!released.key.empty()) {
+    auto session = tls::take_over(released.key);
+    if (!session) return pass(std::move(session.error()));
+    connection->secure(std::move(*session));
+  }
+  return connection;
 }
 
 void Connection::close(Clock::duration patience) {

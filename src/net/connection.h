@@ -29,6 +29,7 @@
 #include "net/address.h"
 #include "net/fds.h"
 #include "net/loop.h"
+#include "tls/channel.h"
 #include "wire/frame.h"
 
 namespace berth::net {
@@ -47,6 +48,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(Connection&, std::string_view reason)> on_closed = {};
     /// The backlog, which had been above kCongested, is empty again.
     std::function<void(Connection&)> on_drained = {};
+    /// The other side of a TLS session is proven (session()). Before any frame.
+    std::function<void(Connection&)> on_secured = {};
     /// The beginning of a frame is kept: `held` bytes of memory for a frame of `frame_bytes` (0 =
     /// its head has not come yet). With held = 0 when the rest has come.
     std::function<void(Connection&, std::size_t held, std::size_t frame_bytes)> on_partial = {};
@@ -64,13 +67,26 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// Before start(): what is said goes through this TLS session. No frame is given away before the
+  /// other side is proven.
+  void secure(tls::Stream session);
+  /// The same for one request of a client that is handed on (tls/handover.h): it is given to
+  /// on_frame when the client has ended the session behind it, so that release() can pass all on.
+  void secure_handover(tls::Stream session);
+  /// The TLS session; null on a unix socket.
+  [[nodiscard]] const tls::Stream* session() const { return channel_.stream(); }
+
   /// Begins to read. Once.
   void start(Handlers handlers);
 
   template <class M>
   void send(const M& message) {
     if (!open()) return;
-    wire::append(out_, message);
+    if (channel_.plain()) {
+      wire::append(out_, message);
+    } else {
+      channel_.put(wire::framed(message), out_);
+    }
     flush_soon();
   }
   /// Bytes that are whole frames already (one message for many peers).
@@ -86,7 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool open() const { return state_ == State::idle || state_ == State::started; }
 
   /// Back pressure: how much waits to be sent, and whether it is more than kCongested.
-  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
+  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_ + channel_.kept(); }
   [[nodiscard]] bool congested() const { return backlog() > kCongested; }
   /// on_drained comes when what waits now is sent, be it ever so little.
   void tell_drained() { was_congested_ = true; }
@@ -106,7 +122,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Fd fd;               // blocking mode is not restored: O_NONBLOCK is set
     std::string unread;  // read, but not yet given to on_frame
     std::string unsent;  // sent, but not yet taken by the kernel
+    std::string key;     // of the TLS session that follows on it (tls/handover.h); "" = none does
   };
+  /// Takes up what was released, in the session that follows.
+  static Result<std::shared_ptr<Connection>> take_up(Loop& loop, Released released);
   /// Gives the descriptor away, also from within on_frame (the frame at hand is not in `unread`).
   Released release();
 
@@ -135,6 +154,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Gives frames in `bytes` away; returns how many bytes were used.
   std::size_t take_frames(std::string_view bytes);
   void tell_partial(bool had_some);
+  /// What came from the socket, as frames; false when the connection has failed.
+  bool unseal(std::string_view raw, std::string& plain);
+  /// A handover's request: whole, alone, and the session is ended behind it.
+  bool request_is_whole();
+  /// While it closes: only what the handshake needs.
+  void read_handshake();
   void flush_soon();
   void flush();
   void watch_again();
@@ -151,6 +176,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool was_congested_ = false;
   bool watched_ = false;
   Interest interest_;
+  tls::Channel channel_;
+  bool one_request_ = false;  // secure_handover()
   std::size_t most_frame_ = wire::kUnknownPeerBytes;
   std::size_t most_backlog_ = kDefaultBacklog;
   std::string in_;           // read, not yet a whole frame (or paused)

@@ -173,4 +173,10 @@ std::string find_conf(const Surroundings& who) {
   return {};
 }
 
+std::string authority_file(const std::string& conf_path) {
+  const std::size_t slash = conf_path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : conf_path.substr(0, slash);
+  return folder + "/berth-authority.pem";
+}
+
 }  // namespace berth::net

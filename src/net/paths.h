@@ -60,6 +60,9 @@ inline constexpr std::string_view kRootStateDirectory = "/var/lib/berth/default"
 inline std::string controller_socket(const std::string& run) {
   return run + "/controller.sock";
 }
+/// The certificate of the cluster's authority, by which a command knows the controller of another
+/// machine: beside slurm.conf, which every machine has.
+std::string authority_file(const std::string& conf_path);
 inline std::string node_socket(const std::string& run) {
   return run + "/node.sock";
 }

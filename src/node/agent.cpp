@@ -15,8 +15,11 @@
 #include "base/version.h"
 #include "net/paths.h"
 #include "node/gpu_holder.h"
+#include "node/machine_identity.h"
 #include "node/scripts.h"
+#include "node/tickets.h"
 #include "step/container.h"
+#include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::node {
@@ -65,7 +68,8 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                    [this](uid_t uid) {
                      return uid == 0 || uid == ::geteuid() || uid == place_.slurm_uid;
                    },
-               .where = [this] { return controller(); }}),
+               .where = [this] { return controller(); },
+               .session = [this] { return session(); }}),
       steps_(here_,
              {.started =
                   [this](const NodeStep& at, const std::string& spec) {
@@ -100,7 +104,8 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             [this](const std::string& node) {
               const auto found = keys_.find(node);
               return found == keys_.end() ? std::string() : found->second;
-            }),
+            },
+            {.where = [this] { return controller(); }, .session = [this] { return session(); }}),
       meter_(metered_gpus(inventory_)),
       step_gpus_(mark_of_process),
       idle_(metered_gpus(inventory_)),
@@ -200,6 +205,43 @@ Result<void> Agent::start() {
   await_missing_gpus();
   uplink_.dial();
   return {};
+}
+
+Result<tls::Stream> Agent::session() const {
+  auto identity = MachineIdentity::load(place_.spool);
+  if (!identity) return pass(std::move(identity.error()));
+  auto context = tls::Context::node(identity->own, identity->authority);
+  if (!context) return pass(std::move(context.error()));
+  return context->open();
+}
+
+void Agent::renew_identity() {
+  if (!by_tcp_ || controller().is_unix()) return;
+  const auto identity = MachineIdentity::load(place_.spool);
+  if (!identity) return;
+  const auto days = tls::days_left(identity->own.certificate);
+  if (days && *days > tls::kNodeCertificateDays / 2) return;
+  auto made = tls::make_key();
+  if (!made) return log_.error("no new key: {}", made.error().what());
+  new_key_ = made->key;
+  wire::RenewIdentity ask;
+  ask.set_wish(made->wish);
+  uplink_.send(ask);
+}
+
+void Agent::identity_renewed(const wire::IdentityRenewed& message) {
+  if (new_key_.empty()) return;
+  auto identity = MachineIdentity::load(place_.spool);
+  if (message.has_refusal() || !identity) {
+    log_.error("this machine gets no new certificate: {}",
+               identity ? wire::from_refusal(message.refusal()).what() : identity.error().what());
+    return;
+  }
+  identity->own = {.key = std::exchange(new_key_, {}), .certificate = message.certificate()};
+  const auto good = tls::Context::node(identity->own, identity->authority);
+  const auto saved = good ? identity->save(place_.spool) : Result<void>(pass(good.error()));
+  if (!saved) return log_.error("the new certificate cannot be used: {}", saved.error().what());
+  log_.info("this machine has a new certificate");
 }
 
 net::Address Agent::controller() const {
@@ -319,6 +361,7 @@ void Agent::registered(const wire::Registered& message) {
   tell_fence_trouble();
   log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
   if (nodes_changed()) uplink_.send(registration());
+  renew_identity();
   seek_missing_gpus(true);
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
   send_health();  // it may have changed since the registration was sent
@@ -405,6 +448,9 @@ void Agent::take(const wire::Frame& frame) {
     case wire::Kind::BeginJob:
       if (const auto m = read(static_cast<wire::BeginJob*>(nullptr))) begin(*m);
       return;
+    case wire::Kind::IdentityRenewed:
+      if (const auto m = read(static_cast<wire::IdentityRenewed*>(nullptr))) identity_renewed(*m);
+      return;
     case wire::Kind::EndJob:
       if (const auto m = read(static_cast<wire::EndJob*>(nullptr))) jobs_.end(*m);
       return;
@@ -455,6 +501,20 @@ void Agent::begin(const wire::BeginJob& message) {
     return;
   }
   see_epoch(message.epoch());
+  if (message.has_batch()) {
+    const auto key = keys_.find(message.node());
+    auto good = check_batch(message, key == keys_.end() ? std::string() : key->second);
+    if (!good) {
+      log_.error("the batch script of job {} is refused: {}", message.job_id(),
+                 good.error().what());
+      wire::JobBegun refused;
+      refused.set_node(message.node());
+      refused.set_job_id(message.job_id());
+      refused.set_attempt(message.attempt());
+      *refused.mutable_refusal() = wire::to_refusal(good.error());
+      return uplink_.send(refused);
+    }
+  }
   jobs_.begin(message);
 }
 

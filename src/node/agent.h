@@ -79,6 +79,11 @@ class Agent {
   void measured(const NodeStep& at, const Steps::Question& question, const Steps::Answer& known);
   void meter_steps(const GpuRound& round);
   [[nodiscard]] net::Address controller() const;
+  /// With a controller on another machine.
+  [[nodiscard]] Result<tls::Stream> session() const;
+  /// Asks for a new certificate long before the one it has ends.
+  void renew_identity();
+  void identity_renewed(const wire::IdentityRenewed& message);
   void see_epoch(std::uint64_t epoch);
   void check_health();
   // agent_gpus.cpp
@@ -117,6 +122,7 @@ class Agent {
   Children children_;
   step::CrashPoints crash_;
   Surroundings here_;
+  std::string new_key_;  // of a certificate that was asked for
   Uplink uplink_;
   Steps steps_;
   Jobs jobs_;

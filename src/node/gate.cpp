@@ -8,6 +8,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "auth/ticket.h"
 #include "node/tickets.h"
 #include "wire/refusal.h"
 
@@ -16,6 +17,9 @@ namespace {
 
 /// A launch may overtake BeginJob, which comes by way of the controller.
 constexpr std::chrono::seconds kPatience{10};
+
+/// Clients of other machines that came before this agent was registered.
+constexpr std::size_t kMostEarly = 256;
 
 /// Of one user, while they wait for their job; and while there is no key to check tickets with.
 constexpr std::size_t kWaitingBytes = std::size_t{32} << 20;
@@ -44,7 +48,12 @@ Result<void> Gate::listen(const net::Address& address, mode_t mode) {
       here_.loop, address, {.mode = mode, .most = 0},
       [this](std::shared_ptr<net::Connection> connection) { accept(std::move(connection)); });
   if (!listener) return pass(std::move(listener.error()));
-  if (!address.is_unix() && !hellos_) hellos_ = std::make_unique<auth::HelloChecker>();
+  if (!address.is_unix() && !keyed_) {
+    auto context =
+        tls::Context::keyed_server([this](std::string_view name) { return key_of_session(name); });
+    if (!context) return pass(std::move(context.error()));
+    keyed_ = std::move(*context);
+  }
   listeners_.push_back(std::move(*listener));
   return {};
 }
@@ -56,14 +65,44 @@ void Gate::accept(std::shared_ptr<net::Connection> connection) {
     if (visit) serve(*connection, caller, std::move(visit));
     return;
   }
+  accept_remote(connection);
+}
+
+std::optional<std::string> Gate::key_of_session(std::string_view name) const {
+  const auto session = wire::decode<wire::SessionName>(name);
+  if (!session || session->expires() < std::time(nullptr)) return std::nullopt;
+  const std::string key = key_of_(session->node());
+  if (key.empty()) return std::nullopt;
+  return auth::session_key(key, name);
+}
+
+void Gate::accept_remote(const std::shared_ptr<net::Connection>& connection) {
+  if (!have_keys_) {
+    if (early_.size() < kMostEarly) early_.push_back(connection);
+    return;
+  }
   const std::shared_ptr<net::Visit> visit = door_.enter_unknown(connection);
-  connection->start(
-      {.on_frame = [this, visit](net::Connection& c,
-                                 const wire::Frame& frame) { greet(c, frame, visit); },
-       .on_closed = [](net::Connection&, std::string_view) {},
-       .on_drained = {},
-       .on_partial = [visit](net::Connection& c, std::size_t held,
-                             std::size_t bytes) { visit->partial(c, held, bytes); }});
+  if (!visit) return;
+  connection->secure_handover(keyed_->open());
+  const auto caller = std::make_shared<Caller>();
+  connection->start({.on_frame = [this, caller](net::Connection& c,
+                                                const wire::Frame& f) { take(c, f, *caller); },
+                     .on_closed = [](net::Connection&, std::string_view) {},
+                     .on_drained = {},
+                     .on_secured =
+                         [visit, caller](net::Connection& c) {
+                           const auto session =
+                               wire::decode<wire::SessionName>(c.session()->key_name());
+                           if (!session) return c.close();
+                           *caller = {.uid = session->uid(), .gid = session->gid()};
+                           if (!visit->introduce(c.shared_from_this(),
+                                                 {.uid = caller->uid, .free = caller->uid == 0})) {
+                             return c.close();
+                           }
+                           c.limit_frames(caller->uid == 0 ? wire::kMostBytes : wire::kUserBytes);
+                         },
+                     .on_partial = [visit](net::Connection& c, std::size_t held,
+                                           std::size_t bytes) { visit->partial(c, held, bytes); }});
 }
 
 void Gate::serve(net::Connection& connection, const Caller& caller,
@@ -77,41 +116,15 @@ void Gate::serve(net::Connection& connection, const Caller& caller,
                              std::size_t bytes) { visit->partial(c, held, bytes); }});
 }
 
-/// The first frame of a TCP client; what follows waits until munge has said who it is.
-void Gate::greet(net::Connection& connection, const wire::Frame& frame,
-                 const std::shared_ptr<net::Visit>& visit) {
-  const auto hello =
-      frame.kind == wire::Kind::Hello ? wire::decode<wire::Hello>(frame.payload) : std::nullopt;
-  if (!hello) return connection.close();
-  connection.pause();
-  hellos_->check(*hello,
-                 [this, visit, weak = connection.weak_from_this()](Result<auth::Caller> who) {
-                   here_.loop.post([this, visit, weak, who = std::move(who)]() mutable {
-                     const auto c = weak.lock();
-                     if (!c || !c->open()) return;
-                     auto mine = auth::make_hello("berthd");
-                     if (!who || !mine) {
-                       refuse(*c, who ? mine.error() : who.error());
-                       return;
-                     }
-                     c->send(*mine);
-                     auto released = c->release();
-                     // Again, as somebody who is known.
-                     auto known = net::Connection::adopt(here_.loop, std::move(released.fd),
-                                                         std::move(released.unread));
-                     known->send_bytes(released.unsent);
-                     const Caller caller{.uid = who->uid, .gid = who->gid};
-                     if (!visit->introduce(known, {.uid = caller.uid, .free = caller.uid == 0}))
-                       return;
-                     serve(*known, caller, visit);
-                   });
-                 });
-}
-
 void Gate::take(net::Connection& connection, const wire::Frame& frame, const Caller& caller) {
   switch (frame.kind) {
-    case wire::Kind::Hello:  // a unix peer that introduces itself needs no credential
-      return;
+    case wire::Kind::CallController:
+      // Only the kernel's word is passed on.
+      if (const auto m = wire::decode<wire::CallController>(frame.payload);
+          m && connection.is_unix()) {
+        return pass_to_controller(connection, *m, caller);
+      }
+      break;
     case wire::Kind::Launch:
       if (auto m = wire::decode<wire::Launch>(frame.payload)) {
         return launch(connection.shared_from_this(), std::move(*m), frame.size, caller.uid);
@@ -141,6 +154,15 @@ void Gate::take(net::Connection& connection, const wire::Frame& frame, const Cal
       break;
   }
   connection.close();
+}
+
+void Gate::pass_to_controller(net::Connection& connection, const wire::CallController& message,
+                              const Caller& caller) {
+  auto again = net::Connection::take_up(here_.loop, connection.release());
+  if (!again) return;
+  auto visit = door_.enter(*again, {.uid = caller.uid, .free = caller.uid == 0});
+  if (!visit) return;
+  go_between_.serve(std::move(*again), std::move(visit), caller.uid, caller.gid, message.program());
 }
 
 void Gate::switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid) {
@@ -246,6 +268,8 @@ void Gate::job_changed(const NodeJob& at) {
 }
 
 void Gate::keys_changed() {
+  have_keys_ = true;
+  for (const auto& connection : std::exchange(early_, {})) accept_remote(connection);
   look_again(nullptr);
 }
 
@@ -285,14 +309,18 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
   // A process with the user's rights writes it: berth-stepd, which has the means to become the
   // user.
   auto released = connection.release();
-  wire::FileBlock early;
-  early.set_data(std::move(released.unread));
-  auto done = hand_over(std::move(released), wire::framed(message) + wire::framed(early), {});
+  wire::SuperviseFile order;
+  *order.mutable_file() = message;
+  auto done = hand_over(std::move(released), std::move(order), {});
   if (!done) here_.log.error("sbcast: {}", done.error().what());
 }
 
-Result<void> Gate::hand_over(net::Connection::Released client, const std::string& order,
+template <class Order>
+Result<void> Gate::hand_over(net::Connection::Released client, Order order,
                              Children::Exited exited) {
+  order.set_unread(std::move(client.unread));
+  order.set_unsent(std::move(client.unsent));
+  order.set_session_key(std::move(client.key));
   int pair[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
     return fail(Code::io, fmt::format("socketpair: {}", std::strerror(errno)));
@@ -306,7 +334,7 @@ Result<void> Gate::hand_over(net::Connection::Released client, const std::string
                                   std::move(exited));
   if (!pid) return pass(std::move(pid.error()));
   link->start({});
-  link->send_bytes(order);
+  link->send(order);
   link->close(std::chrono::seconds(60));
   return {};
 }
@@ -335,10 +363,8 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
   order.set_gid(caller.gid);
   order.mutable_relay()->Swap(&message);
   auto released = connection.release();
-  order.set_unread(std::move(released.unread));
-  order.set_unsent(std::move(released.unsent));
   auto done =
-      hand_over(std::move(released), wire::framed(order), [this, at](int) { relaying_.erase(at); });
+      hand_over(std::move(released), std::move(order), [this, at](int) { relaying_.erase(at); });
   if (done) return;
   relaying_.erase(at);
   here_.log.error("a relay of user {} on {}: {}", caller.uid, at.node, done.error().what());

@@ -6,15 +6,18 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
-#include "auth/munge.h"
 #include "net/connection.h"
 #include "net/door.h"
 #include "net/listener.h"
+#include "node/go_between.h"
 #include "node/jobs.h"
 #include "node/steps.h"
+#include "tls/context.h"
 
 namespace berth::node {
 
@@ -23,8 +26,9 @@ class Gate {
   /// The key of a node, "" when it has none (yet).
   using KeyOf = std::function<std::string(const std::string& node)>;
 
-  Gate(Surroundings& here, Steps& steps, Jobs& jobs, KeyOf key_of)
-      : here_(here),
+  Gate(Surroundings& here, Steps& steps, Jobs& jobs, KeyOf key_of, GoBetween::Controller controller)
+      : go_between_(here.loop, std::move(controller)),
+        here_(here),
         steps_(steps),
         jobs_(jobs),
         key_of_(std::move(key_of)),
@@ -56,8 +60,9 @@ class Gate {
   };
 
   void accept(std::shared_ptr<net::Connection> connection);
-  void greet(net::Connection& connection, const wire::Frame& frame,
-             const std::shared_ptr<net::Visit>& visit);
+  /// A client of another machine: the key of its session says for whom the controller made it.
+  [[nodiscard]] std::optional<std::string> key_of_session(std::string_view name) const;
+  void accept_remote(const std::shared_ptr<net::Connection>& connection);
   void take(net::Connection& connection, const wire::Frame& frame, const Caller& caller);
   void launch(const std::shared_ptr<net::Connection>& connection, wire::Launch message,
               std::size_t bytes, uid_t uid);
@@ -66,8 +71,8 @@ class Gate {
   void attach(net::Connection& connection, const wire::Attach& message, uid_t uid);
   void relay(net::Connection& connection, wire::Relay message, const Caller& caller);
   /// A berth-stepd with the client's connection, told what to do by `order`.
-  Result<void> hand_over(net::Connection::Released client, const std::string& order,
-                         Children::Exited exited);
+  template <class Order>
+  Result<void> hand_over(net::Connection::Released client, Order order, Children::Exited exited);
   void switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid);
   void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
   /// Starts it, refuses it, or leaves it waiting; true when it is settled.
@@ -76,6 +81,11 @@ class Gate {
   [[nodiscard]] bool room_to_wait(const Waiting& waiting) const;
   void look_again(const NodeJob* only);
 
+  /// Leaves the connection to the go-between.
+  void pass_to_controller(net::Connection& connection, const wire::CallController& message,
+                          const Caller& caller);
+
+  GoBetween go_between_;
   Surroundings& here_;
   Steps& steps_;
   Jobs& jobs_;
@@ -83,7 +93,9 @@ class Gate {
   net::Door door_;
   Switch switch_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
-  std::unique_ptr<auth::HelloChecker> hellos_;
+  std::optional<tls::Context> keyed_;  // sessions of clients of other machines
+  bool have_keys_ = false;
+  std::vector<std::shared_ptr<net::Connection>> early_;  // they came before there were keys
   WaitingList waiting_;
   std::set<NodeStep> relaying_;  // a ticket makes one relay at a time
 };

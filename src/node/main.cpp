@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "node/agent.h"
 #include "node/hardware_text.h"
+#include "node/join.h"
 #include "node/options.h"
 
 namespace {
@@ -39,6 +40,12 @@ int main(int argc, char** argv) {
     auto text = berth::node::hardware_text(*options);
     if (!text) return complain(text.error());
     fmt::print("{}", *text);
+    return 0;
+  }
+  if (!options->join.empty()) {
+    auto words = berth::node::join_cluster(*options);
+    if (!words) return complain(words.error());
+    fmt::print("{}", *words);
     return 0;
   }
   if (auto done = berth::node::run_agent(*options); !done) return complain(done.error());

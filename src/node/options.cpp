@@ -17,6 +17,7 @@ constexpr std::array kValued = {
     Valued{"-f", "--conf", &Options::conf}, Valued{"", "--spool", &Options::spool},
     Valued{"", "--run", &Options::run},     Valued{"", "--log", &Options::log},
     Valued{"-N", "--name", &Options::name}, Valued{"", "--nodes", &Options::nodes},
+    Valued{"", "--join", &Options::join},
 };
 struct Flag {
   std::string_view brief;

@@ -16,6 +16,7 @@ struct Options {
   std::string log;    // "" = SlurmdLogFile, else standard error
   std::string name;   // "" = the host's short name
   std::string nodes;  // --emulate: only these
+  std::string join;   // a token, "-" = from standard input
   bool foreground = false;
   bool emulate = false;
   bool print_hardware = false;  // -C
@@ -30,6 +31,7 @@ inline constexpr std::string_view kUsage =
     "Usage: berthd [-f slurm.conf] [--spool DIR] [--run DIR] [-N NAME] [--log FILE] "
     "[--foreground]\n"
     "       berthd --emulate [--nodes HOSTLIST] …\n"
+    "       berthd --join TOKEN [-f slurm.conf] [--spool DIR] [-N NAME]\n"
     "       berthd -C | -G\n"
     "The agent of a node, or with --emulate of all nodes of slurm.conf.\n"
     "  -f, --conf FILE    slurm.conf (SLURM_CONF, /etc/slurm/slurm.conf)\n"
@@ -40,6 +42,9 @@ inline constexpr std::string_view kUsage =
     "      --nodes LIST   with --emulate: only these\n"
     "      --log FILE     instead of SlurmdLogFile\n"
     "  -D, --foreground   do not become a daemon\n"
+    "      --join TOKEN   become a node of the cluster that made the token, and end; - reads it "
+    "from\n"
+    "                     standard input\n"
     "  -C                 print this machine as a line of slurm.conf, and end\n"
     "  -G                 print its generic resources as jobs would get them, and end\n"
     "  -V, --version\n"

@@ -42,11 +42,15 @@ std::vector<std::string> supervisor_environment() {
   return variables;
 }
 
-void refuse_client(net::Connection::Released& client, const Error& error) {
+void refuse_client(net::Loop& loop, net::Connection::Released client, const Error& error) {
+  if (!client.fd) return;
+  auto connection = net::Connection::take_up(loop, std::move(client));
+  if (!connection) return;
   wire::LaunchReply reply;
   *reply.mutable_refusal() = wire::to_refusal(error);
-  const std::string bytes = client.unsent + wire::framed(reply);
-  (void)!::send(client.fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  (*connection)->start({});
+  (*connection)->send(reply);
+  (*connection)->close();
 }
 
 }  // namespace
@@ -175,7 +179,7 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
                   std::optional<net::Connection::Released> client, Started done) {
   Step& step = add(at, spec);
   const auto give_up = [&](Error error) {
-    if (client) refuse_client(*client, error);
+    if (client) refuse_client(here_.loop, std::move(*client), error);
     step::remove_step(step.record);
     drop_groups(step);
     here_.log.error("step {} cannot start: {}", text_of(at), error.what());
@@ -208,6 +212,7 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
     order.set_has_client(true);
     order.set_unread(std::move(client->unread));
     order.set_unsent(std::move(client->unsent));
+    order.set_session_key(std::move(client->key));
     client->fd.reset();
   }
   watch(step, std::move(ours));
@@ -366,6 +371,8 @@ Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client,
   wire::SuperviseAttach message;
   message.set_read_only(read_only);
   message.set_unread(client.unread);
+  message.set_unsent(client.unsent);
+  message.set_session_key(client.key);
   if (step::send_with_descriptor(step->link_fd, wire::framed(message), client.fd.get())) return {};
   return trouble("the step's supervisor");
 }

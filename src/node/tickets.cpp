@@ -5,6 +5,7 @@
 
 #include "auth/ticket.h"
 #include "wire/frame.h"
+#include "wire/step_ids.h"
 
 namespace berth::node {
 namespace {
@@ -46,6 +47,18 @@ Result<wire::AccessSpec> check_access(const wire::Ticket& ticket, const std::str
     return fail(Code::no_credential, "Invalid job credential");
   }
   return spec;
+}
+
+Result<void> check_batch(const wire::BeginJob& message, const std::string& key) {
+  const wire::Ticket& ticket = message.batch().ticket();
+  // A script may begin long after it was signed: it waits for prologs and for machines.
+  const auto spec = check<wire::StepSpec>(ticket, key, 0, {.uid = message.uid()});
+  if (!spec) return pass(spec.error());
+  const bool fits = spec->node() == message.node() && spec->job_id() == message.job_id() &&
+                    spec->attempt() == message.attempt() && spec->uid() == message.uid() &&
+                    spec->gid() == message.gid() && spec->step_id() == wire::kBatchStep;
+  if (!fits) return fail(Code::no_credential, "Invalid job credential");
+  return {};
 }
 
 }  // namespace berth::node

@@ -24,4 +24,7 @@ Result<wire::AccessSpec> check_access(const wire::Ticket& ticket, const std::str
                                       std::int64_t now, const Bearer& bearer,
                                       const std::string& purpose);
 
+/// The script that comes with BeginJob: as a launch, and for just this job.
+Result<void> check_batch(const wire::BeginJob& message, const std::string& key);
+
 }  // namespace berth::node

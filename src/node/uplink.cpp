@@ -7,8 +7,8 @@
 #include <charconv>
 #include <random>
 
-#include "auth/munge.h"
 #include "step/spool.h"
+#include "wire/refusal.h"
 
 namespace berth::node {
 namespace {
@@ -58,45 +58,26 @@ void Uplink::connected(Result<std::shared_ptr<net::Connection>> result) {
   if (!result) return lost(result.error().what());
   connection_ = std::move(*result);
   connection_->limit_frames(wire::kMostBytes);
+  if (!connection_->is_unix()) {
+    auto session = handlers_.session();
+    if (!session) {
+      connection_->abort();
+      return lost(session.error().what());
+    }
+    // What is said before the controller is proven waits in the session.
+    connection_->secure(std::move(*session));
+  } else if (!handlers_.trusted(connection_->peer()->uid)) {
+    connection_->abort();
+    return lost("the socket is served by another user");
+  }
   connection_->start(
       {.on_frame = [this](net::Connection&, const wire::Frame& frame) { take(frame); },
        .on_closed = [this](net::Connection&, std::string_view why) { lost(why); },
        .on_drained = {}});
-  if (connection_->is_unix()) {
-    if (!handlers_.trusted(connection_->peer()->uid)) {
-      connection_->abort();
-      return lost("the socket is served by another user");
-    }
-    known_ = true;
-    return introduce();
-  }
-  known_ = false;
-  auto hello = auth::make_hello("berthd");
-  if (!hello) {
-    connection_->abort();
-    return lost(hello.error().what());
-  }
-  connection_->send(*hello);
-}
-
-void Uplink::introduce() {
-  connection_->send(handlers_.registration());
+  if (connection_) connection_->send(handlers_.registration());
 }
 
 void Uplink::take(const wire::Frame& frame) {
-  if (!known_) {
-    const auto hello =
-        frame.kind == wire::Kind::Hello ? wire::decode<wire::Hello>(frame.payload) : std::nullopt;
-    const auto who = hello ? auth::check_hello(*hello) : fail(Code::protocol, "no Hello came");
-    if (!who || !handlers_.trusted(who->uid)) {
-      log_.error("the controller is not who it should be: {}",
-                 who ? "another user" : std::string(who.error().what()));
-      connection_->abort();
-      return lost("not trusted");
-    }
-    known_ = true;
-    return introduce();
-  }
   if (frame.kind == wire::Kind::Registered) {
     const auto message = wire::decode<wire::Registered>(frame.payload);
     if (!message) return;
@@ -110,6 +91,11 @@ void Uplink::take(const wire::Frame& frame) {
   if (frame.kind == wire::Kind::Beat) {
     const auto message = wire::decode<wire::Beat>(frame.payload);
     if (message && message->ask()) connection_->send(make_beat(message->number(), false));
+    return;
+  }
+  if (frame.kind == wire::Kind::Done) {
+    const auto done = wire::decode<wire::Done>(frame.payload);
+    if (done && done->has_refusal()) log_.error("{}", wire::from_refusal(done->refusal()).what());
     return;
   }
   if (registered_) handlers_.frame(frame);

@@ -10,6 +10,7 @@
 #include "net/connection.h"
 #include "net/loop.h"
 #include "node/log.h"
+#include "tls/stream.h"
 #include "wire/frame.h"
 
 namespace berth::node {
@@ -23,6 +24,8 @@ class Uplink {
     /// May this user be the controller?
     std::function<bool(uid_t)> trusted;
     std::function<net::Address()> where;
+    /// A TLS session in which this machine proves which nodes it is.
+    std::function<Result<tls::Stream>()> session;
   };
 
   Uplink(net::Loop& loop, Log& log, Handlers handlers)
@@ -43,7 +46,6 @@ class Uplink {
 
  private:
   void connected(Result<std::shared_ptr<net::Connection>> result);
-  void introduce();
   void take(const wire::Frame& frame);
   void lost(std::string_view why);
   void beat();
@@ -53,7 +55,6 @@ class Uplink {
   Handlers handlers_;
   std::shared_ptr<net::Connection> connection_;
   bool registered_ = false;
-  bool known_ = false;  // TCP: the controller's Hello was checked
   bool said_lost_ = false;
   std::chrono::milliseconds delay_{50};
   net::TimerId beat_timer_ = net::TimerId::none;

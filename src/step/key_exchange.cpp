@@ -166,7 +166,7 @@ void KeyExchange::add_polled(const Add& add, bool full) {
   }
   if (helper_ && helper_->open()) {
     add(helper_->fd(),
-        static_cast<short>((full ? 0 : POLLIN) | (helper_->backlog() > 0 ? POLLOUT : 0)),
+        static_cast<short>((full ? 0 : POLLIN) | (helper_->wants_write() ? POLLOUT : 0)),
         [this](short) { read_helper(); });
   }
 }

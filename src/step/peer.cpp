@@ -15,6 +15,30 @@ Peer::Peer(Fd fd, std::string unread) : fd_(std::move(fd)), in_(std::move(unread
   ::fcntl(fd_.get(), F_SETFD, FD_CLOEXEC);
 }
 
+Peer Peer::handed_on(Fd fd, const std::string& unread, const std::string& unsent,
+                     const std::string& key) {
+  Peer peer(std::move(fd));
+  peer.out_ = unsent;
+  if (key.empty()) {
+    peer.in_ = unread;
+    return peer;
+  }
+  auto session = tls::take_over(key);
+  if (!session) {
+    peer.close();
+    return peer;
+  }
+  peer.channel_ = tls::Channel(std::move(*session));
+  if (!unread.empty() && !peer.unseal(unread)) peer.close();
+  return peer;
+}
+
+bool Peer::unseal(std::string_view raw) {
+  const bool good = channel_.take(raw, in_, out_).has_value();
+  // An alert, or what waited for the handshake.
+  return flush() && good && !(channel_.stream() != nullptr && channel_.stream()->ended());
+}
+
 bool Peer::read() {
   std::array<char, 65536> buffer;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 4)> control{};
@@ -36,7 +60,9 @@ bool Peer::read() {
     }
   }
   if (n == 0) return false;
-  in_.append(buffer.data(), static_cast<std::size_t>(n));
+  const std::string_view raw(buffer.data(), static_cast<std::size_t>(n));
+  if (!channel_.plain()) return unseal(raw);
+  in_.append(raw);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "tls/channel.h"
 #include "wire/frame.h"
 
 namespace berth::step {
@@ -14,6 +15,12 @@ namespace berth::step {
 class Peer {
  public:
   explicit Peer(Fd fd, std::string unread = {});
+  /// A client whose socket the agent handed on, as one of Supervise, SuperviseAttach,
+  /// SuperviseRelay and SuperviseFile says.
+  template <class Order>
+  static Peer handed_on(Fd fd, const Order& order) {
+    return handed_on(std::move(fd), order.unread(), order.unsent(), order.session_key());
+  }
 
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool open() const { return static_cast<bool>(fd_); }
@@ -28,10 +35,15 @@ class Peer {
 
   template <class M>
   void send(const M& message) {
-    if (open()) wire::append(out_, message);
+    if (!open()) return;
+    if (channel_.plain()) {
+      wire::append(out_, message);
+    } else {
+      channel_.put(wire::framed(message), out_);
+    }
   }
-  void send_bytes(std::string_view bytes) {
-    if (open()) out_.append(bytes);
+  void send_bytes(std::string_view frames) {
+    if (open()) channel_.put(frames, out_);
   }
   /// Sends what the kernel takes now; false when the other side is gone.
   bool flush();
@@ -40,10 +52,19 @@ class Peer {
     out_.clear();
     sent_ = 0;
   }
-  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_; }
+  [[nodiscard]] bool wants_write() const { return sent_ < out_.size(); }
+  /// The other side of a TLS session is proven; true on a unix socket.
+  [[nodiscard]] bool proven() const { return channel_.established(); }
+  [[nodiscard]] std::size_t backlog() const { return out_.size() - sent_ + channel_.kept(); }
 
  private:
+  static Peer handed_on(Fd fd, const std::string& unread, const std::string& unsent,
+                        const std::string& key);
+  /// Bytes of the socket as frames; false when they are not of the other side.
+  bool unseal(std::string_view raw);
+
   Fd fd_;
+  tls::Channel channel_;
   std::string in_;
   std::size_t taken_ = 0;
   std::string out_;

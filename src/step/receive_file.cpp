@@ -37,8 +37,10 @@ void answer(Peer& client, const Error* error) {
   if (error != nullptr) *done.mutable_refusal() = wire::to_refusal(*error);
   client.send(done);
   while (client.backlog() > 0 && client.flush()) {
-    pollfd waiting{.fd = client.fd(), .events = POLLOUT, .revents = 0};
+    const auto events = static_cast<short>(client.proven() ? POLLOUT : POLLIN);
+    pollfd waiting{.fd = client.fd(), .events = events, .revents = 0};
     if (client.backlog() > 0 && ::poll(&waiting, 1, kPatienceMs) <= 0) return;
+    if (!client.proven() && !client.read()) return;
   }
 }
 
@@ -77,13 +79,9 @@ Result<void> receive(const wire::PutFile& order, Peer& client) {
 
 }  // namespace
 
-int receive_file(const wire::PutFile& order, std::unique_ptr<Peer> agent, int client_fd) {
-  const auto early = next_frame(*agent);
-  const auto block = early && early->kind == wire::Kind::FileBlock
-                         ? wire::decode<wire::FileBlock>(early->payload)
-                         : std::nullopt;
-  if (!block) return 1;
-  Peer client(Fd(client_fd), block->data());
+int receive_file(const wire::SuperviseFile& given, int client_fd) {
+  const wire::PutFile& order = given.file();
+  Peer client = Peer::handed_on(Fd(client_fd), given);
   const auto spec = wire::decode<wire::AccessSpec>(order.ticket().spec());
   if (!spec) return 1;
   Identity who{.uid = spec->uid(), .gid = spec->gid(), .groups = {}};

@@ -2,15 +2,12 @@
 // so that it never touches a user's path itself.
 #pragma once
 
-#include <memory>
-
 #include "step/peer.h"
 #include "wire/frame.h"
 
 namespace berth::step {
 
-/// `order`: PutFile, its ticket checked; then one FileBlock with what was read from the client
-/// already. Answers the client with Done. Returns the exit code.
-int receive_file(const wire::PutFile& order, std::unique_ptr<Peer> agent, int client_fd);
+/// The ticket in it was checked by the agent. Answers the client with Done. Returns the exit code.
+int receive_file(const wire::SuperviseFile& given, int client_fd);
 
 }  // namespace berth::step

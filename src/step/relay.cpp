@@ -42,10 +42,8 @@ class Relay {
           {.name = node.ticket().node(), .ranks = {node.ranks().begin(), node.ranks().end()}});
     }
     for (launch::Branch& branch : launch::relay_branches(plan)) {
-      branches_.push_back({.link = launch::NodeLink(std::move(branch.address),
-                                                    std::move(branch.frames), "berth-stepd"),
-                           .nodes = branch.nodes,
-                           .left = branch.nodes.count});
+      branches_.push_back(
+          {.link = launch::NodeLink(branch), .nodes = branch.nodes, .left = branch.nodes.count});
     }
     left_ = nodes_.size();
   }
@@ -115,7 +113,7 @@ class Relay {
     // A client that is gone is noticed although nothing is read from it.
     polled.push_back({up_.fd(),
                       static_cast<short>((slow_node ? POLLRDHUP : POLLIN | POLLRDHUP) |
-                                         (up_.backlog() > 0 ? POLLOUT : 0)),
+                                         (up_.wants_write() ? POLLOUT : 0)),
                       0});
     bool waiting = false;
     for (Branch& branch : branches_) {
@@ -362,9 +360,7 @@ int run_relay(wire::SuperviseRelay order, Fd client) {
   const Identity who{.uid = order.uid(), .gid = order.gid(), .groups = {order.gid()}};
   if (::geteuid() == 0 && who.uid != 0 && !who.become()) return 1;
   net::raise_fd_limit();
-  Peer up(std::move(client), order.unread());
-  up.send_bytes(order.unsent());
-  Relay(order.relay(), std::move(up)).run();
+  Relay(order.relay(), Peer::handed_on(std::move(client), order)).run();
   return 0;
 }
 

@@ -56,8 +56,7 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
   agents_.push_back(std::move(agent));
   if (client) {
     clients_.push_back(std::make_unique<Client>(
-        Client{.peer = Peer(std::move(client), order_.unread()), .owner = true}));
-    clients_.back()->peer.send_bytes(order_.unsent());
+        Client{.peer = Peer::handed_on(std::move(client), order_), .owner = true}));
   }
   if (order_.kill_wait_seconds() == 0) order_.set_kill_wait_seconds(kDefaultKillWait);
 }
@@ -109,7 +108,7 @@ void Supervisor::poll_once() {
   });
   if (listener_) add(listener_.get(), POLLIN, [this](short) { accept_agent(); });
   for (auto& agent : agents_) {
-    const auto events = static_cast<short>(POLLIN | (agent->backlog() > 0 ? POLLOUT : 0));
+    const auto events = static_cast<short>(POLLIN | (agent->wants_write() ? POLLOUT : 0));
     add(agent->fd(), events, [this, a = agent.get()](short ready) {
       if ((ready & ~POLLOUT) != 0) read_agent(*a);
     });
@@ -117,7 +116,7 @@ void Supervisor::poll_once() {
   const bool blocked = input_blocked();
   for (auto& client : clients_) {
     const auto events = static_cast<short>((blocked ? POLLRDHUP : POLLIN | POLLRDHUP) |
-                                           (client->peer.backlog() > 0 ? POLLOUT : 0));
+                                           (client->peer.wants_write() ? POLLOUT : 0));
     add(client->peer.fd(), events, [this, blocked, c = client.get()](short ready) {
       if (blocked && (ready & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return client_gone(*c);
       if ((ready & ~POLLOUT) != 0) read_client(*c);
@@ -265,9 +264,9 @@ int supervise(int agent_fd, int client_fd, int record_fd) {
       return 1;  // the agent died before it said what to do: nothing was started
     }
   }
-  if (frame->kind == wire::Kind::PutFile) {
-    const auto file = wire::decode<wire::PutFile>(frame->payload);
-    return file ? receive_file(*file, std::move(agent), client_fd) : 1;
+  if (frame->kind == wire::Kind::SuperviseFile) {
+    const auto file = wire::decode<wire::SuperviseFile>(frame->payload);
+    return file ? receive_file(*file, client_fd) : 1;
   }
   if (frame->kind == wire::Kind::SuperviseRelay) {
     auto order = wire::decode<wire::SuperviseRelay>(frame->payload);

@@ -169,7 +169,7 @@ void Supervisor::pass_on(Task& task, Stream& stream, std::string bytes, bool end
 void Supervisor::attach(Fd fd, const wire::SuperviseAttach& how) {
   if (!fd) return;
   clients_.push_back(std::make_unique<Client>(
-      Client{.peer = Peer(std::move(fd), how.unread()), .read_only = how.read_only()}));
+      Client{.peer = Peer::handed_on(std::move(fd), how), .read_only = how.read_only()}));
   wire::LaunchReply reply;
   for (const Task& task : tasks_) {
     reply.add_ranks(task.spec->rank());

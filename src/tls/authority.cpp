@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
+#include "base/whole_file.h"
 
 namespace berth::tls {
 namespace {
@@ -78,45 +78,6 @@ std::string serial_of(const X509* certificate) {
   return text;
 }
 
-/// Whole and on the disk, or not at all.
-Result<void> write_private(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".new";
-  const auto failed = [&] {
-    return fail(Code::io, fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  };
-  const Fd file(
-      ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file || ::fchmod(file.get(), 0600) != 0 ||
-      ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(file.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0) {
-    return failed();
-  }
-  const Fd directory(::open(path.substr(0, path.rfind('/') + 1).c_str(), O_RDONLY | O_CLOEXEC));
-  if (!directory || ::fsync(directory.get()) != 0) return failed();
-  return {};
-}
-
-/// Of a file that only its owner may read; "" when there is none.
-Result<std::string> read_private(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file && errno == ENOENT) return std::string();
-  struct stat about{};
-  if (!file || ::fstat(file.get(), &about) != 0) {
-    return fail(Code::io, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  }
-  if ((about.st_mode & 077) != 0) {
-    return fail(Code::bad_config, fmt::format("{} can be read by others", path),
-                "it is the cluster's private key: chmod 600, and make a new one if it was seen");
-  }
-  std::string text(64 * 1024, '\0');
-  const ssize_t count = ::read(file.get(), text.data(), text.size());
-  if (count < 0) {
-    return fail(Code::io, fmt::format("cannot read {}: {}", path, std::strerror(errno)));
-  }
-  text.resize(static_cast<std::size_t>(count));
-  return text;
-}
-
 }  // namespace
 
 std::string fingerprint_of(const X509* certificate) {
@@ -146,6 +107,16 @@ Result<Bearer> bearer_of(const std::string& certificate) {
   return bearer;
 }
 
+std::optional<long> days_left(const std::string& certificate) {
+  const Certificate read = read_certificate(certificate);
+  int days = 0;
+  int seconds = 0;
+  if (!read || ::ASN1_TIME_diff(&days, &seconds, nullptr, ::X509_get0_notAfter(read.get())) != 1) {
+    return std::nullopt;
+  }
+  return days;
+}
+
 Result<NewKey> make_key() {
   const Key key = new_key();
   const Wish wish(::X509_REQ_new());
@@ -162,7 +133,7 @@ Authority::Authority(Key key, Certificate certificate)
       text_(pem_of(certificate_.get())) {}
 
 Result<Authority> Authority::load_or_create(const std::string& path, const std::string& cluster) {
-  auto text = read_private(path);
+  auto text = read_private_file(path);
   if (!text) return pass(std::move(text.error()));
   if (!text->empty()) {
     Key key = read_key(*text);
@@ -183,7 +154,7 @@ Result<Authority> Authority::load_or_create(const std::string& path, const std::
       ::X509_sign(made.get(), key.get(), ::EVP_sha256()) == 0) {
     return trouble("cannot make the cluster's authority");
   }
-  if (auto done = write_private(path, pem_of(key.get()) + pem_of(made.get())); !done) {
+  if (auto done = write_whole_file(path, pem_of(key.get()) + pem_of(made.get()), 0600); !done) {
     return pass(std::move(done.error()));
   }
   return Authority(std::move(key), std::move(made));

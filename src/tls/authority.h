@@ -15,6 +15,7 @@
 #include <openssl/x509.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,9 @@ struct Bearer {
   std::vector<std::string> nodes;  // for which it speaks; none = it is no node's
 };
 Result<Bearer> bearer_of(const std::string& certificate);
+
+/// Until it ends; none when it cannot be read.
+std::optional<long> days_left(const std::string& certificate);
 
 /// A new private key, and the wish for a certificate of it.
 struct NewKey {

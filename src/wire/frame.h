@@ -11,6 +11,7 @@
 
 #include "wire/agent.pb.h"
 #include "wire/basic.pb.h"
+#include "wire/identity.pb.h"
 #include "wire/info.pb.h"
 #include "wire/record.pb.h"
 #include "wire/step.pb.h"

@@ -1,0 +1,174 @@
+#include "controller/identities.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "auth/random.h"
+#include "auth/token.h"
+#include "base/whole_file.h"
+
+namespace berth::controller {
+
+Result<Identities> Identities::load(const std::string& state, const std::string& cluster) {
+  auto authority = tls::Authority::load_or_create(state + "/authority.pem", cluster);
+  if (!authority) return pass(std::move(authority.error()));
+  Identities out(state + "/identities", std::move(*authority));
+  auto text = read_private_file(out.path_);
+  if (!text) return pass(std::move(text.error()));
+  wire::Identities file;
+  if (!file.ParseFromString(*text)) {
+    return fail(Code::bad_config, fmt::format("{} is damaged", out.path_),
+                "take it from a backup; without it every node has to join anew: remove it then");
+  }
+  for (wire::NodeIdentity& node : *file.mutable_nodes()) {
+    const std::string name = node.node();
+    out.nodes_[name] = std::move(node);
+  }
+  for (wire::PendingToken& token : *file.mutable_tokens()) {
+    const std::string id = token.id();
+    out.tokens_[id] = std::move(token);
+  }
+  return out;
+}
+
+Result<void> Identities::save() const {
+  wire::Identities file;
+  for (const auto& [name, node] : nodes_) *file.add_nodes() = node;
+  for (const auto& [id, token] : tokens_) *file.add_tokens() = token;
+  return write_whole_file(path_, file.SerializeAsString(), 0600);
+}
+
+std::uint64_t Identities::generation(const std::string& node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? 0 : found->second.generation();
+}
+
+std::map<std::string, std::uint64_t> Identities::generations() const {
+  std::map<std::string, std::uint64_t> out;
+  for (const auto& [name, node] : nodes_) out[name] = node.generation();
+  return out;
+}
+
+Result<std::vector<Identities::Secret>> Identities::invite(const std::vector<std::string>& nodes,
+                                                           job::Time expires, job::Time now) {
+  std::erase_if(tokens_, [&](const auto& entry) { return entry.second.expires() < now; });
+  const auto before = tokens_;
+  std::vector<Secret> out;
+  for (const std::string& node : nodes) {
+    Secret secret{.id = auth::random_token(), .secret = auth::random_bytes(32), .node = node};
+    wire::PendingToken& token = tokens_[secret.id];
+    token.set_id(secret.id);
+    token.set_secret_hash(auth::secret_hash(secret.secret));
+    token.set_node(node);
+    token.set_expires(expires);
+    out.push_back(std::move(secret));
+  }
+  if (auto saved = save(); !saved) {
+    tokens_ = before;
+    return pass(std::move(saved.error()));
+  }
+  return out;
+}
+
+Result<Identities::Joined> Identities::join(const wire::JoinNode& message, job::Time now) {
+  const auto found = tokens_.find(message.id());
+  if (found == tokens_.end() ||
+      !auth::same_bytes(found->second.secret_hash(), auth::secret_hash(message.secret()))) {
+    return fail(Code::no_credential, "the token is not known, or was used before",
+                "a token is good once; `scontrol token node=NAME` makes another");
+  }
+  const wire::PendingToken token = found->second;
+  if (token.expires() < now) {
+    return fail(Code::no_credential, "the token has expired",
+                "`scontrol token node=NAME` makes another");
+  }
+  const auto issued = authority_.issue_node(message.wish(), {token.node()});
+  if (!issued) return pass(issued.error());
+  const auto tokens = tokens_;
+  const auto nodes = nodes_;
+  tokens_.erase(found);
+  wire::NodeIdentity& node = nodes_[token.node()];
+  node.set_node(token.node());
+  node.set_generation(node.generation() + 1);
+  node.set_serial(issued->serial);
+  node.clear_before();
+  if (auto saved = save(); !saved) {
+    tokens_ = tokens;
+    nodes_ = nodes;
+    return pass(std::move(saved.error()));
+  }
+  return Joined{.certificate = issued->certificate, .node = token.node()};
+}
+
+Result<std::string> Identities::renew(const tls::Bearer& bearer, const std::string& wish) {
+  for (const std::string& node : bearer.nodes) {
+    if (auto good = check(bearer, node); !good) return pass(std::move(good.error()));
+  }
+  const auto issued = authority_.issue_node(wish, bearer.nodes);
+  if (!issued) return pass(issued.error());
+  const auto nodes = nodes_;
+  for (const std::string& name : bearer.nodes) {
+    wire::NodeIdentity& node = nodes_[name];
+    node.set_before(bearer.serial);
+    node.set_serial(issued->serial);
+  }
+  if (auto saved = save(); !saved) {
+    nodes_ = nodes;
+    return pass(std::move(saved.error()));
+  }
+  return issued->certificate;
+}
+
+Result<void> Identities::revoke(const std::vector<std::string>& names) {
+  const auto nodes = nodes_;
+  const auto tokens = tokens_;
+  for (const std::string& name : names) {
+    wire::NodeIdentity& node = nodes_[name];
+    node.set_node(name);
+    node.set_generation(node.generation() + 1);
+    node.clear_serial();
+    node.clear_before();
+    std::erase_if(tokens_, [&](const auto& entry) { return entry.second.node() == name; });
+  }
+  if (auto saved = save(); !saved) {
+    nodes_ = nodes;
+    tokens_ = tokens;
+    return saved;
+  }
+  return {};
+}
+
+Result<void> Identities::check(const tls::Bearer& bearer, const std::string& node) const {
+  const bool named = std::ranges::find(bearer.nodes, node) != bearer.nodes.end();
+  if (!named) {
+    return fail(Code::access_denied,
+                fmt::format("the certificate of this machine does not speak for node {}", node),
+                fmt::format("it was made for {}; `scontrol token node={}` lets a machine join as "
+                            "that node",
+                            fmt::join(bearer.nodes, ","), node));
+  }
+  const auto found = nodes_.find(node);
+  const bool good =
+      found != nodes_.end() && !bearer.serial.empty() &&
+      (bearer.serial == found->second.serial() || bearer.serial == found->second.before());
+  if (good) return {};
+  return fail(
+      Code::access_denied,
+      fmt::format("the certificate of this machine for node {} was revoked or replaced", node),
+      fmt::format("`scontrol token node={}` lets it join again", node));
+}
+
+Result<void> Identities::seen(const tls::Bearer& bearer) {
+  bool changed = false;
+  for (const std::string& name : bearer.nodes) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end() || found->second.serial() != bearer.serial) continue;
+    changed |= !found->second.before().empty();
+    found->second.clear_before();
+  }
+  return changed ? save() : Result<void>();
+}
+
+}  // namespace berth::controller

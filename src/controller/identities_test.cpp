@@ -1,0 +1,111 @@
+#include "controller/identities.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "auth/random.h"
+
+namespace berth::controller {
+namespace {
+
+class IdentitiesTest : public testing::Test {
+ protected:
+  IdentitiesTest() {
+    std::filesystem::create_directories(state_);
+    ids_.emplace(*Identities::load(state_, "test"));
+  }
+  ~IdentitiesTest() override { std::filesystem::remove_all(state_); }
+
+  /// Joins as the node; what its certificate says of it.
+  tls::Bearer join(const std::string& node) {
+    const auto secrets = ids_->invite({node}, 1000, 100);
+    const auto joined = ids_->join(message(secrets->front()), 200);
+    EXPECT_TRUE(joined);
+    return *tls::bearer_of(joined->certificate);
+  }
+  static wire::JoinNode message(const Identities::Secret& secret) {
+    wire::JoinNode out;
+    out.set_id(secret.id);
+    out.set_secret(secret.secret);
+    out.set_wish(tls::make_key()->wish);
+    return out;
+  }
+
+  std::string state_ = testing::TempDir() + "identities." + auth::random_token();
+  std::optional<Identities> ids_;
+};
+
+TEST_F(IdentitiesTest, ASecretIsGoodOnceAndForItsNode) {
+  const auto secrets = ids_->invite({"n1", "n2"}, 1000, 100);
+  ASSERT_EQ(secrets->size(), 2U);
+  const auto joined = ids_->join(message((*secrets)[0]), 200);
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->node, "n1");
+  const auto bearer = *tls::bearer_of(joined->certificate);
+  EXPECT_EQ(bearer.nodes, std::vector<std::string>{"n1"});
+  EXPECT_TRUE(ids_->check(bearer, "n1"));
+  EXPECT_FALSE(ids_->check(bearer, "n2"));
+  EXPECT_FALSE(ids_->join(message((*secrets)[0]), 200)) << "used before";
+  auto other = message((*secrets)[1]);
+  other.set_secret("guessed");
+  EXPECT_FALSE(ids_->join(other, 200));
+  EXPECT_FALSE(ids_->join(message((*secrets)[1]), 1001)) << "expired";
+}
+
+TEST_F(IdentitiesTest, WhatWasHandedOutIsKnownAfterARestart) {
+  const auto secrets = ids_->invite({"n1", "n2"}, 1000, 100);
+  const auto joined = ids_->join(message((*secrets)[0]), 200);
+  ids_.emplace(*Identities::load(state_, "test"));
+  EXPECT_TRUE(ids_->check(*tls::bearer_of(joined->certificate), "n1"));
+  EXPECT_EQ(ids_->generation("n1"), 1U);
+  EXPECT_FALSE(ids_->join(message((*secrets)[0]), 200)) << "used before the restart";
+  EXPECT_TRUE(ids_->join(message((*secrets)[1]), 200));
+}
+
+TEST_F(IdentitiesTest, ANewIdentityVoidsTheOldOne) {
+  const auto first = join("n1");
+  const auto second = join("n1");
+  EXPECT_FALSE(ids_->check(first, "n1"));
+  EXPECT_TRUE(ids_->check(second, "n1"));
+  EXPECT_EQ(ids_->generation("n1"), 2U);
+}
+
+TEST_F(IdentitiesTest, RenewalKeepsTheOldOneUntilTheNewOneIsSeen) {
+  const auto first = join("n1");
+  const auto renewed = ids_->renew(first, tls::make_key()->wish);
+  ASSERT_TRUE(renewed);
+  const auto second = *tls::bearer_of(*renewed);
+  EXPECT_TRUE(ids_->check(first, "n1"));
+  EXPECT_TRUE(ids_->check(second, "n1"));
+  EXPECT_TRUE(ids_->seen(second));
+  EXPECT_FALSE(ids_->check(first, "n1"));
+  ids_.emplace(*Identities::load(state_, "test"));
+  EXPECT_FALSE(ids_->check(first, "n1")) << "after a restart, too";
+  EXPECT_FALSE(ids_->renew(first, tls::make_key()->wish));
+}
+
+TEST_F(IdentitiesTest, RevokedIsVoidAtOnceWithItsTokens) {
+  const auto bearer = join("n1");
+  const auto secrets = ids_->invite({"n1"}, 1000, 100);
+  ASSERT_TRUE(ids_->revoke({"n1"}));
+  EXPECT_FALSE(ids_->check(bearer, "n1"));
+  EXPECT_FALSE(ids_->renew(bearer, tls::make_key()->wish));
+  EXPECT_FALSE(ids_->join(message(secrets->front()), 200));
+  EXPECT_EQ(ids_->generation("n1"), 2U);
+}
+
+TEST_F(IdentitiesTest, AFileOfOthersOrADamagedOneIsRefusedInWords) {
+  join("n1");
+  std::filesystem::permissions(state_ + "/identities", std::filesystem::perms::all);
+  EXPECT_FALSE(Identities::load(state_, "test"));
+  std::filesystem::permissions(state_ + "/identities", std::filesystem::perms::owner_all);
+  std::ofstream(state_ + "/identities") << "nonsense";
+  const auto damaged = Identities::load(state_, "test");
+  ASSERT_FALSE(damaged);
+  EXPECT_NE(damaged.error().what().find("damaged"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::controller

@@ -1,0 +1,45 @@
+#include "node/machine_identity.h"
+
+#include <fmt/format.h>
+
+#include "base/whole_file.h"
+
+namespace berth::node {
+namespace {
+
+constexpr std::string_view kCertificate = "-----BEGIN CERTIFICATE-----";
+
+std::string file_in(const std::string& spool) {
+  return spool + "/identity.pem";
+}
+
+}  // namespace
+
+Result<MachineIdentity> MachineIdentity::load(const std::string& spool) {
+  const std::string path = file_in(spool);
+  const auto text = read_private_file(path);
+  if (!text) return pass(text.error());
+  if (text->empty()) {
+    return fail(Code::no_credential, "this machine has not joined the cluster",
+                "run `scontrol token node=NAME` on the controller's host, and `berth join TOKEN` "
+                "here");
+  }
+  const std::size_t first = text->find(kCertificate);
+  const std::size_t second =
+      first == std::string::npos ? first : text->find(kCertificate, first + kCertificate.size());
+  if (second == std::string::npos) {
+    return fail(Code::bad_config, fmt::format("{} is damaged", path),
+                "let the machine join again: `scontrol token node=NAME`, `berth join TOKEN`");
+  }
+  MachineIdentity out;
+  out.own.key = text->substr(0, first);
+  out.own.certificate = text->substr(first, second - first);
+  out.authority = text->substr(second);
+  return out;
+}
+
+Result<void> MachineIdentity::save(const std::string& spool) const {
+  return write_whole_file(file_in(spool), own.key + own.certificate + authority, 0600);
+}
+
+}  // namespace berth::node

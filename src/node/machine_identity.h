@@ -1,0 +1,22 @@
+// What makes this machine a node of the cluster: a private key, the certificate that the controller
+// made for it, and the cluster's authority. In the file `identity.pem` of the spool.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "tls/authority.h"
+#include "tls/context.h"
+
+namespace berth::node {
+
+struct MachineIdentity {
+  tls::Identity own;
+  std::string authority;
+
+  /// An error that says how to get one when there is none.
+  static Result<MachineIdentity> load(const std::string& spool);
+  [[nodiscard]] Result<void> save(const std::string& spool) const;
+};
+
+}  // namespace berth::node
