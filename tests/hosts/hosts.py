@@ -164,7 +164,7 @@ class Hosts:
         for index in self.munge:
             host = self.hosts[index]
             host.run("sh", "-c", "chmod 755 /run/munge")
-            host.spawn("munged", "--foreground", "--force", f"--key-file={key}", "--num-threads=2",
+            host.spawn("/usr/sbin/munged", "--foreground", "--force", f"--key-file={key}", "--num-threads=2",
                        f"--log-file={host.home}/munged.txt", f"--seed-file={host.home}/munge.seed",
                        f"--pid-file={host.home}/munge.pid", log="munge.log")
             cluster.until(lambda h=host: h.run("munge", "-n", check=False).returncode == 0, what="munged")
