@@ -38,6 +38,14 @@ def clean_environment(**more) -> dict:
     return env
 
 
+def run_key(conf) -> str:
+    """The directory below /run/berth that belongs to a slurm.conf."""
+    value = 0xCBF29CE484222325
+    for byte in os.path.realpath(conf).encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return f"{value:016x}"
+
+
 def as_user(name) -> dict:
     """Arguments of subprocess that make it run as another user."""
     if name is None:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from cluster import Cluster
+from cluster import Cluster, run_key
 
 pytestmark = pytest.mark.live
 IDLE, SLOW = 5000, 1000
@@ -19,13 +19,10 @@ ANSWER_SECONDS = 1.0
 
 def controller_socket(cluster) -> str:
     """The socket is in the directory that berth keeps for this slurm.conf."""
-    value = 0xCBF29CE484222325
-    for byte in os.path.realpath(cluster.conf).encode():
-        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
     uid = os.geteuid()
     bases = ["/run/berth"] if uid == 0 else [cluster.env.get("XDG_RUNTIME_DIR", "") + "/berth", f"/tmp/berth-{uid}"]
     for base in bases:
-        path = pathlib.Path(base) / f"{value:016x}" / "controller.sock"
+        path = pathlib.Path(base) / run_key(cluster.conf) / "controller.sock"
         if path.exists():
             return str(path)
     raise AssertionError(f"no socket of {cluster.conf} in {bases}")

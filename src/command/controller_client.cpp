@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "auth/munge.h"
@@ -76,6 +77,15 @@ Result<net::Client> call_remote(const net::Address& address,
   if (!hello) return pass(std::move(hello.error()));
   client->queue(*hello);  // goes with the request
   return client;
+}
+
+/// The controller of this slurm.conf is on this machine, though it may be away for a moment: then
+/// commands wait for its socket, since nobody else can say who calls.
+bool controller_is_here(const std::string& conf, const net::Surroundings& who) {
+  return std::ranges::any_of(net::node_sockets(conf, who), [](const std::string& socket) {
+    const std::string directory = socket.substr(0, socket.rfind('/'));
+    return ::access(net::controller_pid_file(directory).c_str(), F_OK) == 0;
+  });
 }
 
 /// Within a job on a machine that has no munge: the node's agent says who calls.
@@ -162,7 +172,7 @@ Result<net::Client> reach_controller(const request::Environment& environment,
   const std::vector<net::Address> addresses = controller_addresses(conf);
   const bool has_proof =
       !value_of(environment, "SLURM_JWT").empty() || ::access(kMungeSocket, F_OK) == 0;
-  if (!addresses.empty() && !has_proof) {
+  if (!addresses.empty() && !has_proof && !controller_is_here(conf, who)) {
     for (const std::string& path : net::node_sockets(conf, who)) {
       if (auto client = call_by_agent(path, std::string(program))) return client;
     }

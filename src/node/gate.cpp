@@ -146,7 +146,8 @@ void Gate::take(net::Connection& connection, const wire::Frame& frame, const Cal
       }
       break;
     case wire::Kind::SwitchNodes:
-      if (const auto m = wire::decode<wire::SwitchNodes>(frame.payload)) {
+      if (const auto m = wire::decode<wire::SwitchNodes>(frame.payload);
+          m && connection.is_unix()) {
         return switch_nodes(connection, *m, caller.uid);
       }
       break;

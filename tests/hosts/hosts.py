@@ -191,6 +191,19 @@ class Hosts:
             self.start_agent(index)
         self.wait_idle(len(self.node_indices))
 
+    def run_directory(self, index):
+        """Where the daemons of a machine have their sockets, as seen there."""
+        return pathlib.Path("/run/berth") / cluster.run_key(self.hosts[index].conf)
+
+    def controller_socket(self):
+        return self.run_directory(0) / "controller.sock"
+
+    def node_socket(self, index):
+        return self.run_directory(index) / "node.sock"
+
+    def identity_file(self, index):
+        return next((self.hosts[index].home / "spool").glob("**/identity.pem"))
+
     def state_of(self, name):
         return self.hosts[0].run("sinfo", "-h", "-n", name, "-o", "%T").stdout.strip()
 
