@@ -47,7 +47,7 @@ def message_class(name):
     raise AssertionError(f"no message {name}")
 
 
-def make(name, **fields):
+def make(name, /, **fields):
     """A message; text is given as bytes or str."""
     encode = lambda v: v.encode() if isinstance(v, str) else [encode(one) for one in v] if isinstance(v, list) else v  # noqa: E731
     return message_class(name)(**{key: encode(value) for key, value in fields.items()})
@@ -80,7 +80,7 @@ class Probe:
     def __exit__(self, *_):
         self.close()
 
-    def send(self, what, **fields):
+    def send(self, what, /, **fields):
         """A message, the name and fields of one, or bytes as they are."""
         if isinstance(what, str):
             what = frame(make(what, **fields), what)
@@ -106,7 +106,7 @@ class Probe:
         payload, self.bytes = self.bytes[HEADER.size:4 + length], self.bytes[4 + length:]
         return NAMES[number], message_class(NAMES[number]).FromString(payload)
 
-    def ask(self, what, **fields):
+    def ask(self, what, /, **fields):
         return self.send(what, **fields).receive()
 
     def until_closed(self, seconds=cluster.SECONDS):

@@ -13,9 +13,9 @@ namespace berth::auth {
 struct Caller {
   uid_t uid = 0;
   gid_t gid = 0;
-  pid_t pid = 0;        // 0 = not known (TCP)
-  std::string host;     // "" on unix sockets
-  std::string program;  // of Hello; what it says of itself, for logs only
+  pid_t pid = 0;             // 0 = not known (TCP)
+  std::string host = {};     // "" on unix sockets
+  std::string program = {};  // of Hello; what it says of itself, for logs only
 
   static Caller of_unix(uid_t uid, gid_t gid, pid_t pid) { return {uid, gid, pid, {}, {}}; }
   [[nodiscard]] bool is_root() const { return uid == 0; }

@@ -171,6 +171,7 @@ class ServiceTest : public testing::Test {
                                  {.setup = std::move(*setup),
                                   .state = directory_ + "/state",
                                   .run = directory_,
+                                  .conf = directory_ + "/slurm.conf",
                                   .emulate = true,
                                   .host = "here",
                                   .shut = [this] { loop_->stop(); }});

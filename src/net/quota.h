@@ -91,12 +91,12 @@ class Quota {
     Kind kind = Kind::unknown;
     std::uint32_t uid = 0;
     bool in_order = false;  // in `silent` of its user, or in unknown_
-    std::list<Guest>::iterator order;
+    std::list<Guest>::iterator order = {};
     bool holding = false;  // in `holders` of its user
-    std::list<Guest>::iterator holder;
+    std::list<Guest>::iterator holder = {};
     std::size_t held = 0;
-    std::vector<std::size_t> work;  // bytes of each request that is worked on
-    std::optional<QuotaTime> deadline;
+    std::vector<std::size_t> work = {};  // bytes of each request that is worked on
+    std::optional<QuotaTime> deadline = {};
   };
   struct User {
     std::size_t connections = 0;

@@ -43,9 +43,9 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (!options->join.empty()) {
-    auto words = berth::node::join_cluster(*options);
-    if (!words) return complain(words.error());
-    fmt::print("{}", *words);
+    auto joined = berth::node::join_cluster(*options);
+    if (!joined) return complain(joined.error());
+    fmt::print("{}", *joined);
     return 0;
   }
   if (auto done = berth::node::run_agent(*options); !done) return complain(done.error());

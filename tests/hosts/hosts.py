@@ -51,7 +51,7 @@ class Host:
         return ["nsenter", "-t", str(self.holder.pid), "--net", "--mount", "--uts", "--"]
 
     def environment(self, **more):
-        return cluster.clean_environment(SLURM_CONF=str(self.conf), **more)
+        return cluster.clean_environment(**{"SLURM_CONF": str(self.conf), **more})
 
     def run(self, *words, user=None, check=True, timeout=None, stdin="", **env):
         """A command on this machine; its result."""

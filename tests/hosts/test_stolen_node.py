@@ -1,0 +1,284 @@
+"""Root of one node has its certificate and all it knows. It may lie about its own jobs, and learns and harms nothing else."""
+
+import signal
+import subprocess
+
+import pytest
+
+import cluster
+from hosts import Hosts
+from messages import Probe, make, refusal
+
+pytestmark = pytest.mark.live
+NOBODY, DAEMON = 65534, 1
+BATCH = 0xFFFFFFFB
+MOST = 2**32 - 1
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    """h1 is the stolen node, and its agent is gone; a job of nobody's runs on it, and another one on h2."""
+    with Hosts(3) as h:
+        h.start()
+        h.lure = job_on(h, "h1")
+        h.victim = job_on(h, "h2")
+        h.hosts[1].agent.send_signal(signal.SIGKILL)
+        h.hosts[1].agent.wait()
+        cluster.until(lambda: "*" in h[0].run("sinfo", "-h", "-n", "h1", "-o", "%t").stdout, what="the loss of h1")
+        yield h
+
+
+def job_on(hosts, node):
+    job = hosts[0].run("sbatch", "--parsable", "--no-requeue", "-w", node, "-o", "/dev/null", "--wrap",
+                       "sleep 600", user=NOBODY).stdout.strip()
+    cluster.until(lambda: state(hosts, job) == "RUNNING", what=f"job {job}")
+    return int(job)
+
+
+def state(hosts, job):
+    return hosts[0].run("squeue", "-h", "-j", str(job), "-o", "%T", check=False).stdout.strip()
+
+
+def thief(hosts, within=1):
+    return Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", hosts.identity_file(1),
+                 within=hosts[within].within())
+
+
+def report(node, **more):
+    return make("NodeReport", name=node, sockets=1, cores_per_socket=2, threads_per_core=1, memory_mb=1000,
+                boot_time=1, host=node, **more)
+
+
+def registered(peer, *reports, **fields):
+    """The verdicts on what it says it is."""
+    peer.send("RegisterNodes", nodes=list(reports), address=make("NodeAddress", host="h1", port=6818), **fields)
+    while True:
+        answer = peer.receive()
+        assert answer is not None, peer.why()
+        if answer[0] == "Registered":
+            return {v.name.decode(): v for v in answer[1].nodes}
+
+
+def still_there(hosts, peer=None):
+    """The controller lives, h2 and its job are as they were."""
+    if peer is not None:  # everything that was sent has been looked at
+        peer.send("Beat", number=99, ask=True)
+        while (answer := peer.receive()) is not None and answer[0] != "Beat":
+            pass
+    assert hosts.controller.poll() is None, hosts[0].logs()
+    assert state(hosts, hosts.victim) == "RUNNING", hosts[0].logs()
+    assert hosts.state_of("h2") in ("mixed", "allocated"), hosts[0].logs()
+    reason = hosts[0].run("sinfo", "-h", "-n", "h2", "-o", "%E").stdout.strip()
+    assert reason == "none", reason
+
+
+def test_it_is_nobody_but_itself(hosts):
+    with thief(hosts) as peer:
+        verdicts = registered(peer, report("h2"), report("nowhere"))
+        assert "does not speak for node h2" in verdicts["h2"].refusal.lines[0].text.decode()
+        assert not verdicts["h2"].key
+        assert verdicts["nowhere"].HasField("refusal")
+        still_there(hosts, peer)
+    assert hosts[0].run("srun", "-w", "h2", "-n1", "--overlap", "hostname", user=NOBODY,
+                        SLURM_JOB_ID=str(hosts.victim)).stdout == "h2\n"
+
+
+def lies(hosts):
+    """What it says of the job on h2, as h2 and as itself."""
+    for node in ("h2", "h1"):
+        about = {"node": node, "job_id": hosts.victim}
+        for attempt in (0, 1, 2):
+            yield make("JobGone", attempt=attempt, **about)
+            yield make("JobGone", attempt=attempt, trouble="Kill task failed", pids=[1], **about)
+            yield make("JobBegun", attempt=attempt, prolog_failed=True,
+                       refusal=make("Refusal", code="io", exit_code=1), **about)
+            yield make("StepEnded", attempt=attempt, step_id=BATCH, ranks=[0], statuses=[256], **about)
+            yield make("StepEnded", attempt=attempt, step_id=BATCH, system_failure=True, stuck_pids=[1], **about)
+            yield make("StepEnded", attempt=attempt, step_id=0, ranks=[MOST], statuses=[0], **about)
+            yield make("JobGpus", attempt=attempt, gpus=[make("GpuUse", node="h2", index=MOST, busy_sum=1)], **about)
+            yield make("JobGpuIdle", attempt=attempt, idle_ms=10**15, **about)
+        yield make("MeasuredOnNode", number=1, node=node)
+    yield make("NodeTrouble", node="h2", reason="on fire")
+    yield make("GpuHealth", node="h2", out=[make("GpuOut", index=MOST, why="gone")])
+
+
+def forged_spec(hosts, node, **more):
+    fields = dict(job_id=hosts.victim, attempt=1, step_id=7, node=node, uid=NOBODY, gid=NOBODY, ntasks=MOST,
+                  nonce="n", tasks=[make("TaskSpec", rank=MOST)], name="forged", epoch=1)
+    return make("StepSpec", **{**fields, **more}).SerializeToString()
+
+
+def test_it_says_nothing_about_the_jobs_of_others(hosts):
+    with thief(hosts) as peer:
+        registered(peer, report("h1"))
+        for lie in lies(hosts):
+            peer.send(lie)
+        for node in ("h1", "h2"):
+            peer.send("StepStarted", node=node, spec=forged_spec(hosts, node))
+            peer.send("StepStarted", node=node, spec=forged_spec(hosts, node, job_id=hosts.lure))
+            peer.send("StepStarted", node=node, spec=forged_spec(hosts, node, step_id=BATCH))
+        still_there(hosts, peer)
+    shown = hosts[0].run("squeue", "-h", "-s", "-o", "%i %j", check=False).stdout
+    assert "forged" not in shown, shown
+
+
+def test_steps_that_no_controller_made_are_not_believed_at_registration(hosts):
+    forged = make("RunningStep", spec=forged_spec(hosts, "h1", job_id=hosts.lure))
+    with thief(hosts) as peer:
+        registered(peer, report("h1", steps=[forged] * 1000,
+                                jobs=[make("HeldJob", job_id=hosts.victim, attempt=1, ending=True),
+                                      make("HeldJob", job_id=MOST, attempt=MOST)]))
+        still_there(hosts, peer)
+    assert "forged" not in hosts[0].run("squeue", "-h", "-s", "-o", "%j", check=False).stdout
+
+
+@pytest.mark.parametrize("number", [0, 1, 2**31, MOST])
+def test_numbers_without_measure_crash_nobody(hosts, number):
+    with thief(hosts) as peer:
+        peer.send("RegisterNodes", epoch=0, address=make("NodeAddress", unix_path="/run/x" * 1000, host="h" * 3000, port=number),
+                  nodes=[make("NodeReport", name="h1", sockets=number, cores_per_socket=number, threads_per_core=number,
+                              memory_mb=number * 2**31, tmp_disk_mb=number * 2**31, boot_time=number,
+                              gres=[make("GresFound", name="gpu", type="x" * 1000, count=number * 2**31)] * 100,
+                              gpus=[make("GpuFound", file="/dev/null", sockets=[number], links=[-1])] * 100,
+                              gpus_out=[make("GpuOut", index=number, why="w" * 10000)] * 100,
+                              jobs=[make("HeldJob", job_id=number, attempt=number)])] * 10)
+        while (answer := peer.receive()) is not None and answer[0] != "Registered":
+            pass
+        peer.send("Beat", number=number, load=1e308, free_memory_mb=number, ask=True)
+        while (answer := peer.receive()) is not None and answer[0] != "Beat":
+            pass
+    still_there(hosts)
+
+
+def test_it_asks_for_nothing_that_users_ask_for(hosts):
+    """Its certificate is no user's: nothing is shown, changed or given."""
+    asked = ["SubmitJob", "CancelJobs", "GetScript", "GetAccess", "Change", "MakeTokens", "RevokeNodes", "Reconfigure",
+             "Shutdown", "ListJobs", "ShowConfig", "CreateStep", "ActOnJobs"]
+    for name in asked:
+        with thief(hosts) as peer:
+            answer = peer.ask(name)
+            assert answer is None or (answer[0] == "Done" and "Access/permission denied" in refusal(answer)), (name, answer)
+        with thief(hosts) as peer:
+            registered(peer, report("h1"))
+            answer = peer.ask(name)
+            assert answer is None or (answer[0] == "Done" and "Access/permission denied" in refusal(answer)), (name, answer)
+    still_there(hosts)
+
+
+@pytest.mark.parametrize("uid", [0, DAEMON, MOST])
+def test_it_vouches_only_for_users_of_its_jobs(hosts, uid):
+    with thief(hosts) as peer:
+        answer = peer.ask("Hello", protocol=1, program="scontrol", vouched_uid=uid, vouched_gid=uid)
+        assert "has no job on h1" in refusal(answer)
+        assert peer.receive() is None
+
+
+def test_a_user_it_vouches_for_is_no_administrator_and_gets_no_more_than_he_may(hosts):
+    with thief(hosts) as peer:
+        peer.send("Hello", protocol=1, program="scontrol", vouched_uid=NOBODY, vouched_gid=0)
+        answer = peer.ask("RevokeNodes", nodes="h2")
+        assert "Access/permission denied" in refusal(answer)
+        assert "Access/permission denied" in refusal(peer.ask("MakeTokens", nodes="h2"))
+        # Once a user's, the connection is no node's any more.
+        peer.send("RegisterNodes", nodes=[report("h1")])
+        assert peer.receive() is None
+    still_there(hosts)
+
+
+def test_a_new_certificate_is_for_the_same_node(hosts, tmp_path):
+    subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                    f"{tmp_path}/key", "-out", f"{tmp_path}/wish", "-subj", "/CN=h2", "-addext",
+                    "subjectAltName=DNS:h2,DNS:h0"], check=True, capture_output=True)
+    before = hosts.identity_file(1).read_text()
+    with thief(hosts) as peer:
+        answer = peer.ask("RenewIdentity", wish=open(f"{tmp_path}/wish", "rb").read())
+        certificate = answer[1].certificate.decode()
+    (tmp_path / "new.pem").write_text(open(f"{tmp_path}/key").read() + certificate)
+    with Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", tmp_path / "new.pem",
+               within=hosts[1].within()) as peer:
+        verdicts = registered(peer, report("h2"), report("h1"))
+        assert verdicts["h2"].HasField("refusal") and not verdicts["h2"].key
+        assert not verdicts["h1"].HasField("refusal")
+    # The old certificate went with the first use of the new one.
+    with thief(hosts) as peer:
+        assert "revoked or replaced" in registered(peer, report("h1"))["h1"].refusal.lines[0].text.decode()
+    authority = (hosts[0].home / "berth-authority.pem").read_text()
+    hosts.identity_file(1).write_text((tmp_path / "new.pem").read_text() + authority)
+    assert before != hosts.identity_file(1).read_text()
+    still_there(hosts)
+
+
+def test_its_key_signs_nothing_for_another_node(hosts):
+    """With the key of h1: tickets for h2 on its unix socket, and a session with it over TCP."""
+    import hashlib
+    import hmac
+    with thief(hosts) as peer:
+        key = registered(peer, report("h1"))["h1"].key
+    assert len(key) == 32
+    canary = hosts.directory / "canary"
+    tasks = [make("TaskSpec", rank=0)]
+    spec = forged_spec(hosts, "h2", step_id=0, ntasks=1, tasks=tasks, expires=2**40)
+    ticket = make("Ticket", node="h2", spec=spec, mac=hmac.new(key, spec, hashlib.sha256).digest())
+    program = make("Program", argv=["touch", str(canary)])
+    launch = make("Launch", ticket=ticket, program=program)
+    with Probe(hosts.node_socket(2), user=NOBODY, within=hosts[2].within()) as peer:
+        assert "Invalid job credential" in refusal(peer.ask(launch))
+    name = make("SessionName", node="h2", uid=0, gid=0, expires=2**40, nonce="n").SerializeToString()
+    for session_key in (key, hmac.new(key, name, hashlib.sha256).digest()):
+        with Probe("h2:6818", "/dev/null", "handover", name.hex(), session_key.hex(), within=hosts[1].within()) as peer:
+            peer.send(launch)
+            assert peer.receive() is None
+            assert "TLS session failed" in peer.why()
+    assert not canary.exists()
+    still_there(hosts)
+
+
+def test_it_cannot_pose_as_the_controller(hosts):
+    """A server with its certificate: agents and commands do not speak to it."""
+    identity = hosts.identity_file(1)
+    script = (
+        "import socket, ssl, sys\n"
+        "context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\n"
+        f"context.load_cert_chain({str(identity)!r})\n"
+        "listener = socket.create_server(('', 7817)); print('ready', flush=True)\n"
+        "for _ in range(2):\n"
+        "    peer, _ = listener.accept()\n"
+        "    try:\n"
+        "        session = context.wrap_socket(peer, server_side=True)\n"
+        "        print('GOT', session.recv(65536), flush=True)\n"
+        "    except OSError as error: print('REFUSED', error, flush=True)\n")
+    server = subprocess.Popen(hosts[1].within() + ["/usr/bin/python3", "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout.readline() == "ready\n"
+        conf = hosts.directory / "posing" / "slurm.conf"
+        conf.parent.mkdir(exist_ok=True)
+        conf.write_text(hosts[2].conf.read_text().replace("SlurmctldHost=h0", "SlurmctldHost=h1").replace("6817", "7817"))
+        (conf.parent / "berth-authority.pem").write_text((hosts[0].home / "berth-authority.pem").read_text())
+        token = hosts[0].run("scontrol", "token").stdout.strip().removeprefix("SLURM_JWT=")
+        done = hosts[2].run("squeue", check=False, SLURM_CONF=str(conf), SLURM_JWT=token)
+        assert done.returncode != 0 and "is not the controller of" in done.stderr, done.stderr
+        assert server.stdout.readline().startswith("REFUSED")
+    finally:
+        server.kill()
+        server.wait()
+        server.stdout.close()
+
+
+def test_a_revoked_node_is_out_until_it_joins_again(hosts):
+    with thief(hosts) as peer:
+        assert registered(peer, report("h1"))["h1"].key
+        hosts[0].run("scontrol", "revoke", "node=h1")
+        assert peer.until_closed() is not None
+    with thief(hosts) as peer:
+        assert "revoked or replaced" in registered(peer, report("h1"))["h1"].refusal.lines[0].text.decode()
+    with thief(hosts) as peer:
+        answer = peer.ask("RenewIdentity", wish="x")
+        assert refusal(answer)
+    with thief(hosts) as peer:
+        assert refusal(peer.ask("Hello", protocol=1, program="squeue", vouched_uid=NOBODY, vouched_gid=NOBODY))
+    still_there(hosts)
+    hosts.join(1)
+    hosts.start_agent(1)
+    cluster.until(lambda: "*" not in hosts[0].run("sinfo", "-h", "-n", "h1", "-o", "%t").stdout, what="the return of h1")
+    assert hosts[0].run("srun", "-w", "h1", "hostname").stdout == "h1\n"
+    still_there(hosts)
