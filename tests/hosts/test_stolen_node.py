@@ -44,9 +44,14 @@ def thief(hosts, within=1):
                  within=hosts[within].within())
 
 
+def booted():
+    with open("/proc/stat") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("btime"))
+
+
 def report(node, **more):
     return make("NodeReport", name=node, sockets=1, cores_per_socket=2, threads_per_core=1, memory_mb=1000,
-                boot_time=1, host=node, **more)
+                boot_time=booted(), host=node, **more)
 
 
 def registered(peer, *reports, **fields):
@@ -70,6 +75,27 @@ def still_there(hosts, peer=None):
     assert hosts.state_of("h2") in ("mixed", "allocated"), hosts[0].logs()
     reason = hosts[0].run("sinfo", "-h", "-n", "h2", "-o", "%E").stdout.strip()
     assert reason == "none", reason
+
+
+# First, while its job is still there: a registration without it ends it.
+@pytest.mark.parametrize("uid", [0, DAEMON, MOST])
+def test_it_vouches_only_for_users_of_its_jobs(hosts, uid):
+    with thief(hosts) as peer:
+        answer = peer.ask("Hello", protocol=1, program="scontrol", vouched_uid=uid, vouched_gid=uid)
+        assert "has no job on h1" in refusal(answer)
+        assert peer.receive() is None
+
+
+def test_a_user_it_vouches_for_is_no_administrator_and_gets_no_more_than_he_may(hosts):
+    with thief(hosts) as peer:
+        peer.send("Hello", protocol=1, program="scontrol", vouched_uid=NOBODY, vouched_gid=0)
+        answer = peer.ask("RevokeNodes", nodes="h2")
+        assert "Access/permission denied" in refusal(answer)
+        assert "Access/permission denied" in refusal(peer.ask("MakeTokens", nodes="h2"))
+        # Once a user's, the connection is no node's any more.
+        peer.send("RegisterNodes", nodes=[report("h1")])
+        assert peer.receive() is None
+    still_there(hosts)
 
 
 def test_it_is_nobody_but_itself(hosts):
@@ -162,26 +188,6 @@ def test_it_asks_for_nothing_that_users_ask_for(hosts):
             registered(peer, report("h1"))
             answer = peer.ask(name)
             assert answer is None or (answer[0] == "Done" and "Access/permission denied" in refusal(answer)), (name, answer)
-    still_there(hosts)
-
-
-@pytest.mark.parametrize("uid", [0, DAEMON, MOST])
-def test_it_vouches_only_for_users_of_its_jobs(hosts, uid):
-    with thief(hosts) as peer:
-        answer = peer.ask("Hello", protocol=1, program="scontrol", vouched_uid=uid, vouched_gid=uid)
-        assert "has no job on h1" in refusal(answer)
-        assert peer.receive() is None
-
-
-def test_a_user_it_vouches_for_is_no_administrator_and_gets_no_more_than_he_may(hosts):
-    with thief(hosts) as peer:
-        peer.send("Hello", protocol=1, program="scontrol", vouched_uid=NOBODY, vouched_gid=0)
-        answer = peer.ask("RevokeNodes", nodes="h2")
-        assert "Access/permission denied" in refusal(answer)
-        assert "Access/permission denied" in refusal(peer.ask("MakeTokens", nodes="h2"))
-        # Once a user's, the connection is no node's any more.
-        peer.send("RegisterNodes", nodes=[report("h1")])
-        assert peer.receive() is None
     still_there(hosts)
 
 
@@ -280,5 +286,6 @@ def test_a_revoked_node_is_out_until_it_joins_again(hosts):
     hosts.join(1)
     hosts.start_agent(1)
     cluster.until(lambda: "*" not in hosts[0].run("sinfo", "-h", "-n", "h1", "-o", "%t").stdout, what="the return of h1")
+    hosts[0].run("scontrol", "update", "nodename=h1", "state=resume")  # the thief has said that it is in trouble
     assert hosts[0].run("srun", "-w", "h1", "hostname").stdout == "h1\n"
     still_there(hosts)
