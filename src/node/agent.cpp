@@ -90,16 +90,16 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                   },
               .measured = [this](const NodeStep& at, const Steps::Question& question,
                                  const Steps::Answer& known) { measured(at, question, known); }}),
-      jobs_(here_, steps_,
-            {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
-             .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
-             .changed = [this](const NodeJob& at) { gate_.job_changed(at); },
-             .ended =
-                 [this](const NodeJob& at) {
-                   gpus_freed(at);
-                   tell_gpus(at);
-                   meter_.forget(at);
-                 }}),
+      job_host_(here_, steps_),
+      jobs_(job_host_, {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
+                        .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
+                        .changed = [this](const NodeJob& at) { gate_.job_changed(at); },
+                        .ended =
+                            [this](const NodeJob& at) {
+                              gpus_freed(at);
+                              tell_gpus(at);
+                              meter_.forget(at);
+                            }}),
       gate_(here_, steps_, jobs_,
             [this](const std::string& node) {
               const auto found = keys_.find(node);

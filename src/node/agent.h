@@ -20,6 +20,7 @@
 #include "node/gpu_watch.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
+#include "node/machine_job_host.h"
 #include "node/options.h"
 #include "node/step_gpus.h"
 #include "node/steps.h"
@@ -125,6 +126,7 @@ class Agent {
   std::string new_key_;  // of a certificate that was asked for
   Uplink uplink_;
   Steps steps_;
+  MachineJobHost job_host_;
   Jobs jobs_;
   Gate gate_;
   GpuMeter meter_;

@@ -1,18 +1,11 @@
 // What jobs.h promises.
 #include "node/jobs.h"
 
-#include <dirent.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "node/gpu_shares.h"
-#include "node/scripts.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -27,32 +20,15 @@ struct JobRecord {
   std::optional<wire::JobGone> gone;
 };
 
-JobRecord read_job_record(const std::string& path) {
+JobRecord read_job_record(const JobHost::Frames& frames) {
   JobRecord record;
-  for (const auto& [kind, payload] : step::read_record(path)) {
+  for (const auto& [kind, payload] : frames) {
     if (kind == wire::Kind::BeginJob) record.begin = wire::decode<wire::BeginJob>(payload);
     if (kind == wire::Kind::JobBegun) record.begun = true;
     if (kind == wire::Kind::EndJob) record.end = wire::decode<wire::EndJob>(payload);
     if (kind == wire::Kind::JobGone) record.gone = wire::decode<wire::JobGone>(payload);
   }
   return record;
-}
-
-std::vector<std::pair<std::uint32_t, std::uint32_t>> job_files(const std::string& path) {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
-  DIR* folder = ::opendir(path.c_str());
-  if (folder == nullptr) return found;
-  while (const dirent* entry = ::readdir(folder)) {
-    unsigned job = 0;
-    unsigned attempt = 0;
-    int used = 0;
-    if (std::sscanf(entry->d_name, "job.%u.%u%n", &job, &attempt, &used) == 2 &&
-        entry->d_name[used] == '\0') {
-      found.emplace_back(job, attempt);
-    }
-  }
-  ::closedir(folder);
-  return found;
 }
 
 }  // namespace
@@ -62,28 +38,19 @@ Jobs::Job* Jobs::find(const NodeJob& at) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-std::string Jobs::file_of(const NodeJob& at) const {
-  return fmt::format("{}/{}/job.{}.{}", here_.spool, at.node, at.job, at.attempt);
-}
-
-void Jobs::drop_files(const NodeJob& at) {
-  ::unlink(file_of(at).c_str());
-  here_.fence.forget({.node = at.node, .job = at.job, .attempt = at.attempt, .step = {}});
-}
-
 void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted) {
-  for (const auto& [id, attempt] : job_files(here_.spool + '/' + node)) {
+  for (const auto& [id, attempt] : host_.recorded(node)) {
     const NodeJob at{node, id, attempt};
-    const JobRecord record = read_job_record(file_of(at));
+    const JobRecord record = read_job_record(host_.record_of(at));
     const auto& begin = record.begin;
     const NodeStep batch{node, {id, attempt, wire::kBatchStep}};
-    const bool batch_missing = begin && begin->has_batch() && !steps_.known(batch);
+    const bool batch_missing = begin && begin->has_batch() && !host_.step_known(batch);
     const bool never_ran = std::ranges::find(unstarted, batch.key) != unstarted.end();
-    if (!record.end && steps_.running(node, id, attempt).empty() &&
+    if (!record.end && host_.steps_running(at).empty() &&
         (!begin || !record.begun || never_ran || batch_missing)) {
-      here_.log.info("job {} of node {} had not begun: the controller may begin it again", id,
-                     node);
-      drop_files(at);
+      host_.log_info(fmt::format(
+          "job {} of node {} had not begun: the controller may begin it again", id, node));
+      host_.forget_record(at);
       continue;
     }
     Job& job = jobs_[at];
@@ -103,7 +70,7 @@ void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted)
     } else if (record.end) {
       job.end = *record.end;
       job.ending = true;
-      here_.loop.post([this, at] {
+      host_.later([this, at] {
         if (Job* found = find(at)) advance_end(*found);
       });
     }
@@ -140,48 +107,29 @@ void Jobs::begin(const wire::BeginJob& message) {
   job.begun.set_attempt(at.attempt);
   wire::BeginJob record = message;
   if (record.has_batch()) record.mutable_batch()->clear_program();
-  const std::string first = wire::framed(record);
-  bool stored = step::append_record(file_of(at), first, true);
-  if (!stored && errno == ENOENT) {
-    ::mkdir((here_.spool + '/' + at.node).c_str(), 0755);
-    stored = step::append_record(file_of(at), first, true);
+  if (auto stored = host_.begin_record(at, wire::framed(record)); !stored) {
+    return tell_begun(job, &stored.error(), false);
   }
-  if (!stored) {
+  host_.reached(JobMoment::recorded);
+  host_.store_attempt(at, [this, at](const std::string& why_not) {
+    Job* known = find(at);
+    if (known == nullptr || known->phase != Phase::storing) return;
+    if (why_not.empty()) return run_prolog(*known);
     const auto error =
-        fail(Code::io, fmt::format("{}: {}", file_of(at), std::strerror(errno))).error();
-    return tell_begun(job, &error, false);
-  }
-  here_.crash.reached("node.job_recorded");
-  here_.fence.begin(
-      {.node = at.node, .job = at.job, .attempt = at.attempt, .step = {}},
-      [this, &loop = here_.loop, at](std::string why_not) {
-        loop.post([this, at, why_not = std::move(why_not)] {
-          Job* known = find(at);
-          if (known == nullptr || known->phase != Phase::storing) return;
-          if (why_not.empty()) return run_prolog(*known);
-          const auto error =
-              fail(Code::io, fmt::format("the node cannot store the start of a job: {}", why_not))
-                  .error();
-          tell_begun(*known, &error, false);
-        });
-      });
+        fail(Code::io, fmt::format("the node cannot store the start of a job: {}", why_not))
+            .error();
+    tell_begun(*known, &error, false);
+  });
   // Without a prolog the batch step may be recorded in the same sync: its record comes later in the
   // same file.
-  if (here_.config.prolog().empty() && job.begin.has_batch()) run_prolog(job);
+  if (!host_.has_prolog() && job.begin.has_batch()) run_prolog(job);
 }
 
 void Jobs::run_prolog(Job& job) {
   job.phase = Phase::prolog;
-  if (here_.config.prolog().empty()) return prolog_done(job.at, {});
-  ScriptRun run;
-  run.programs.assign(here_.config.prolog().begin(), here_.config.prolog().end());
-  run.environment =
-      script_environment(job.begin.prolog_environment(), job.at.node, "prolog_slurmd");
-  run.limit = std::chrono::seconds(here_.config.prolog_timeout_seconds());
-  job.stop_script = run_scripts(
-      here_.loop, here_.children, std::move(run), [this, at = job.at](std::string trouble) {
-        here_.loop.post([this, at, trouble = std::move(trouble)] { prolog_done(at, trouble); });
-      });
+  if (!host_.has_prolog()) return prolog_done(job.at, {});
+  job.stop_script = host_.run_prolog(
+      job.begin, [this, at = job.at](const std::string& trouble) { prolog_done(at, trouble); });
 }
 
 void Jobs::prolog_done(const NodeJob& at, const std::string& trouble) {
@@ -193,13 +141,13 @@ void Jobs::prolog_done(const NodeJob& at, const std::string& trouble) {
     return advance_end(*job);
   }
   if (!trouble.empty()) {
-    here_.log.error("prolog of job {} on {}: {}", at.job, at.node, trouble);
+    host_.log_error(fmt::format("prolog of job {} on {}: {}", at.job, at.node, trouble));
     const auto error = fail(Code::io, "Prolog error: " + trouble).error();
     return tell_begun(*job, &error, true);
   }
   job->phase = Phase::ready;
-  step::append_record(file_of(at), wire::framed(wire::JobBegun()));
-  here_.crash.reached("node.prolog_done");
+  host_.add_to_record(at, wire::framed(wire::JobBegun()));
+  host_.reached(JobMoment::prolog_done);
   if (job->begin.has_batch()) {
     start_batch(*job);
   } else {
@@ -213,12 +161,11 @@ void Jobs::start_batch(Job& job) {
   const wire::Launch launch = std::move(*job.begin.mutable_batch());
   job.begin.mutable_batch()->clear_program();
   *job.begin.mutable_batch()->mutable_ticket() = launch.ticket();
-  steps_.start(at, launch.ticket().spec(), launch.program(), std::nullopt,
-               [this, at = job.at](Result<void> started) {
-                 Job* begun = find(at);
-                 if (begun == nullptr) return;
-                 tell_begun(*begun, started ? nullptr : &started.error(), false);
-               });
+  host_.start_batch_step(at, launch, [this, at = job.at](Result<void> started) {
+    Job* begun = find(at);
+    if (begun == nullptr) return;
+    tell_begun(*begun, started ? nullptr : &started.error(), false);
+  });
 }
 
 void Jobs::tell_begun(Job& job, const Error* refusal, bool prolog_failed) {
@@ -244,14 +191,14 @@ void Jobs::end(const wire::EndJob& message) {
     return tell_.gone(gone);
   }
   if (job->phase == Phase::gone) return tell_.gone(job->gone);
-  if (!job->ending) step::append_record(file_of(at), wire::framed(message));
+  if (!job->ending) host_.add_to_record(at, wire::framed(message));
   job->ending = true;
   job->end = message;
   // The script first: its sruns are to hear of the end before their steps are over.
-  auto running = steps_.running(at.node, at.job, at.attempt);
+  auto running = host_.steps_running(at);
   std::ranges::stable_partition(
       running, [](const NodeStep& step) { return step.key.step == wire::kBatchStep; });
-  for (const NodeStep& step : running) steps_.end(step, message.cause(), message.now());
+  for (const NodeStep& step : running) host_.end_step(step, message.cause(), message.now());
   if (job->phase == Phase::prolog && job->stop_script) return job->stop_script();
   tell_.changed(at);
   advance_end(*job);
@@ -267,19 +214,14 @@ void Jobs::advance_end(Job& job) {
       job.phase == Phase::gone) {
     return;
   }
-  if (!steps_.running(job.at.node, job.at.job, job.at.attempt).empty()) {
+  if (!host_.steps_running(job.at).empty()) {
     if (job.phase != Phase::failed) job.phase = Phase::ending;
     return;
   }
   job.phase = Phase::epilog;
-  if (here_.config.epilog().empty()) return epilog_done(job.at, {});
-  ScriptRun run;
-  run.programs.assign(here_.config.epilog().begin(), here_.config.epilog().end());
-  run.environment = script_environment(job.end.epilog_environment(), job.at.node, "epilog_slurmd");
-  run.limit = std::chrono::seconds(here_.config.epilog_timeout_seconds());
-  run_scripts(here_.loop, here_.children, std::move(run), [this, at = job.at](std::string trouble) {
-    here_.loop.post([this, at, trouble = std::move(trouble)] { epilog_done(at, trouble); });
-  });
+  if (!host_.has_epilog()) return epilog_done(job.at, {});
+  host_.run_epilog(job.at.node, job.end,
+                   [this, at = job.at](const std::string& trouble) { epilog_done(at, trouble); });
 }
 
 void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
@@ -288,27 +230,27 @@ void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
   job->gone.set_node(at.node);
   job->gone.set_job_id(at.job);
   job->gone.set_attempt(at.attempt);
-  for (const std::uint32_t pid : steps_.stuck(at.node, at.job, at.attempt)) job->gone.add_pids(pid);
+  for (const std::uint32_t pid : host_.stuck_processes(at)) job->gone.add_pids(pid);
   if (job->gone.pids_size() > 0) {
     job->gone.set_trouble("Kill task failed");
   } else if (!trouble.empty()) {
-    here_.log.error("epilog of job {} on {}: {}", at.job, at.node, trouble);
+    host_.log_error(fmt::format("epilog of job {} on {}: {}", at.job, at.node, trouble));
     job->gone.set_trouble("Epilog error");
   }
   tell_.ended(at);  // it still has its GPUs
   job->phase = Phase::gone;
-  step::append_record(file_of(at), wire::framed(job->gone));
-  here_.crash.reached("node.job_gone");
+  host_.add_to_record(at, wire::framed(job->gone));
+  host_.reached(JobMoment::gone);
   tell_.gone(job->gone);
 }
 
 void Jobs::forget(const NodeJob& at) {
   Job* job = find(at);
   if (job != nullptr && job->phase != Phase::gone) return;
-  steps_.forget_job(at.node, at.job, at.attempt);
+  host_.forget_steps(at);
   if (job == nullptr) return;
   jobs_.erase(at);
-  drop_files(at);
+  host_.forget_record(at);
 }
 
 Jobs::Readiness Jobs::readiness(const NodeJob& at) const {

@@ -11,17 +11,10 @@
 
 #include "base/bits.h"
 #include "node/gpu_shares.h"
-#include "node/steps.h"
+#include "node/job_host.h"
 #include "wire/agent.pb.h"
 
 namespace berth::node {
-
-struct NodeJob {
-  std::string node;
-  std::uint32_t job = 0;
-  std::uint32_t attempt = 0;
-  friend auto operator<=>(const NodeJob&, const NodeJob&) = default;
-};
 
 class Jobs {
  public:
@@ -35,8 +28,7 @@ class Jobs {
   };
   enum class Readiness { unknown, beginning, ready, over };
 
-  Jobs(Surroundings& here, Steps& steps, Tell tell)
-      : here_(here), steps_(steps), tell_(std::move(tell)) {}
+  Jobs(JobHost& host, Tell tell) : host_(host), tell_(std::move(tell)) {}
 
   /// Reads the records of a node. Jobs whose batch step never started are dropped: the controller
   /// will begin them again.
@@ -77,17 +69,14 @@ class Jobs {
   };
 
   Job* find(const NodeJob& at);
-  [[nodiscard]] std::string file_of(const NodeJob& at) const;
   void run_prolog(Job& job);
   void prolog_done(const NodeJob& at, const std::string& trouble);
   void start_batch(Job& job);
   void tell_begun(Job& job, const Error* refusal, bool prolog_failed);
   void advance_end(Job& job);
   void epilog_done(const NodeJob& at, const std::string& trouble);
-  void drop_files(const NodeJob& at);
 
-  Surroundings& here_;
-  Steps& steps_;
+  JobHost& host_;
   Tell tell_;
   std::map<NodeJob, Job> jobs_;
 };

@@ -23,6 +23,7 @@
 #include "node/children.h"
 #include "node/fence.h"
 #include "node/fencing.h"
+#include "node/job_host.h"
 #include "node/log.h"
 #include "node/pretended_names.h"
 #include "step/crash_point.h"
@@ -30,14 +31,6 @@
 #include "wire/frame.h"
 
 namespace berth::node {
-
-using step::StepKey;
-
-struct NodeStep {
-  std::string node;
-  StepKey key;
-  friend auto operator<=>(const NodeStep&, const NodeStep&) = default;
-};
 
 /// What an agent is, for those who work in it.
 struct Surroundings {

@@ -1,0 +1,52 @@
+// JobHost on this machine: files of the spool, the fence, node scripts, supervisors.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "node/job_host.h"
+#include "node/steps.h"
+
+namespace berth::node {
+
+class MachineJobHost : public JobHost {
+ public:
+  MachineJobHost(Surroundings& here, Steps& steps) : here_(here), steps_(steps) {}
+
+  [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> recorded(
+      const std::string& node) override;
+  [[nodiscard]] Frames record_of(const NodeJob& at) override;
+  Result<void> begin_record(const NodeJob& at, const std::string& frame) override;
+  void add_to_record(const NodeJob& at, const std::string& frame) override;
+  void forget_record(const NodeJob& at) override;
+  void store_attempt(const NodeJob& at, Done done) override;
+
+  [[nodiscard]] bool has_prolog() const override;
+  [[nodiscard]] bool has_epilog() const override;
+  std::function<void()> run_prolog(const wire::BeginJob& job, Done done) override;
+  void run_epilog(const std::string& node, const wire::EndJob& end, Done done) override;
+
+  [[nodiscard]] bool step_known(const NodeStep& at) const override;
+  [[nodiscard]] std::vector<NodeStep> steps_running(const NodeJob& job) const override;
+  [[nodiscard]] std::vector<std::uint32_t> stuck_processes(const NodeJob& job) const override;
+  void start_batch_step(const NodeStep& at, const wire::Launch& launch,
+                        std::move_only_function<void(Result<void>)> started) override;
+  void end_step(const NodeStep& at, const std::string& cause, bool now) override;
+  void forget_steps(const NodeJob& job) override;
+
+  void later(std::move_only_function<void()> what) override;
+  void reached(JobMoment moment) override;
+  void log_info(const std::string& line) override;
+  void log_error(const std::string& line) override;
+
+ private:
+  [[nodiscard]] std::string file_of(const NodeJob& at) const;
+  /// Calls done in the loop, after the caller has returned.
+  Done posted(Done done);
+
+  Surroundings& here_;
+  Steps& steps_;
+};
+
+}  // namespace berth::node
