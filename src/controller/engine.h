@@ -181,6 +181,7 @@ class Engine {
   void make_tokens(Turn& turn, const Request& request);
   void revoke_nodes(Turn& turn, const Request& request);
   void vouch(Turn& turn, const Request& request);
+  [[nodiscard]] std::uint32_t own_group(std::uint32_t uid, std::uint32_t said);
   Result<std::vector<std::string>> known_nodes(const std::string& list) const;
   void new_identity(Turn& turn, const std::string& node);
   void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);

@@ -15,6 +15,8 @@ namespace {
 
 /// Of a user's token, as Slurm has it.
 constexpr job::Time kUserTokenSeconds = 1800;
+/// Debian's group to which nothing belongs.
+constexpr std::uint32_t kNogroup = 65534;
 constexpr job::Time kLongestToken = job::Time{366} * 86400;
 
 }  // namespace
@@ -146,6 +148,13 @@ void Engine::revoke_nodes(Turn& turn, const Request& request) {
   outbox_.answer(request.peer, wire::Done());
 }
 
+/// Nor does anybody get a group by the word of a node that is not his.
+std::uint32_t Engine::own_group(std::uint32_t uid, std::uint32_t said) {
+  const auto user = users_.by_uid(uid);
+  if (!user) return kNogroup;
+  return std::ranges::find(user->groups, said) != user->groups.end() ? said : user->gid;
+}
+
 void Engine::vouch(Turn& /*turn*/, const Request& request) {
   const auto hello = decoded<wire::Hello>(request);
   if (!hello || !request.node) return;
@@ -172,7 +181,7 @@ void Engine::vouch(Turn& /*turn*/, const Request& request) {
                .error());
     return outbox_.close(request.peer);
   }
-  outbox_.introduce(request.peer, Caller{uid, hello->vouched_gid(), false});
+  outbox_.introduce(request.peer, Caller{uid, own_group(uid, hello->vouched_gid()), false});
 }
 
 }  // namespace berth::controller

@@ -86,6 +86,16 @@ def test_it_vouches_only_for_users_of_its_jobs(hosts, uid):
         assert peer.receive() is None
 
 
+@pytest.mark.parametrize("gid", [0, DAEMON, MOST])
+def test_nobody_gets_a_group_by_its_word(hosts, gid):
+    with thief(hosts) as peer:
+        peer.send("Hello", protocol=1, program="sbatch", vouched_uid=NOBODY, vouched_gid=gid)
+        asked = make("Asked", command="sbatch", words=["-H", "job.sh"], script="#!/bin/sh\nid\n", directory="/", host="h1")
+        answer = peer.ask("SubmitJob", asked=asked, token=f"group{gid}")
+    shown = hosts[0].run("scontrol", "show", "job", str(answer[1].job_id)).stdout
+    assert "UserId=nobody(65534) GroupId=nogroup(65534)" in shown, shown
+
+
 def test_a_user_it_vouches_for_is_no_administrator_and_gets_no_more_than_he_may(hosts):
     with thief(hosts) as peer:
         peer.send("Hello", protocol=1, program="scontrol", vouched_uid=NOBODY, vouched_gid=0)
