@@ -121,6 +121,52 @@ def test_accepted_where_limits_are_not_enforced(clusters, limit):
     c.run("scancel", job)
 
 
+@pytest.mark.parametrize("limit", [l for l in LIMITS if l.user or l.words[:1] in (("-A",), ("--qos=low",))],
+                         ids=lambda limit: limit.partition)
+def test_a_job_is_not_moved_where_it_could_not_be_submitted(clusters, limit):
+    c = clusters["ALL"]
+    job = c.submit("-H", *limit.words, "-o", "/dev/null", "--wrap", "true", user=USER)
+    done = c.run("scontrol", "update", f"jobid={job}", f"partition={limit.partition}", rc=None, user=USER)
+    assert done.returncode != 0 and limit.error in done.stderr and limit.named in done.stderr
+    assert c.field(job, "Partition") == "all"
+    c.run("scancel", job)
+
+
+def test_an_administrators_hold_is_his(clusters):
+    c = clusters["ALL"]
+    job = c.submit("-H", "-o", "/dev/null", "--wrap", "true", user=USER)
+    c.run("scontrol", "hold", job)
+    for words in (["hold", job], ["uhold", job], ["requeuehold", job], ["update", f"jobid={job}", "priority=0"],
+                  ["update", f"jobid={job}", "priority=1"], ["release", job]):
+        c.run("scontrol", *words, rc=None, user=USER)
+        assert c.field(job, "Reason") == "JobHeldAdmin" and c.field(job, "Priority") == "0", words
+    c.run("scontrol", "release", job)
+    assert c.wait_end(job) == "COMPLETED"
+
+
+def test_nobody_raises_his_own_priority(clusters):
+    c = clusters["ALL"]
+    for words, told in ((["--nice=-1000000"], "Nice value must be non-negative, value ignored"),
+                        (["--priority=4000000000"], "Only operators and administrators can set a priority")):
+        for command in ("sbatch", "salloc", "srun"):
+            name = f"{command}{words[0]}"
+            tail = ["-o", "/dev/null", "--wrap", "true"] if command == "sbatch" else ["true"]
+            done = c.run(command, *words, "-J", name, *tail, rc=None, user=USER)
+            assert done.returncode == 0 and done.stderr.count(told) == 1, done.stderr
+            line = c.out("squeue", "-h", "-t", "all", "-n", name, "-o", "%y %Q").split()
+            assert line[0] == "0" and int(line[1]) < 1000000, line
+    done = c.run("sbatch", "--parsable", "-H", "--nice=-1000", "-o", "/dev/null", "--wrap", "true")
+    job = done.stdout.strip()
+    assert done.stderr == "" and c.field(job, "Nice") == "-1000"
+    c.run("scancel", job)
+    job = c.submit("-H", "--nice=5", "-o", "/dev/null", "--wrap", "true", user=USER)
+    for key in ("nice=-5000", "nice=0", "priority=4000000000"):
+        done = c.run("scontrol", "update", f"jobid={job}", key, rc=None, user=USER)
+        assert done.returncode != 0 and "denied" in done.stderr.lower(), done
+    assert c.field(job, "Nice") == "5"
+    c.run("scancel", job)
+
+
 def test_a_lifted_limit_lets_the_job_start(clusters):
     c = clusters["NO"]
     job = c.submit("-p", "brief", "-t", "20", "-o", "/dev/null", "--wrap", "true")

@@ -97,6 +97,7 @@ Result<Prepared> prepare(request::Command command, std::span<const std::string> 
   around.environment = environment;
   around.inside_job = inside_job;
   around.is_root = ::geteuid() == 0;
+  around.judges_nice = false;
   add_cluster_facts(around, words, prepared.script);
   for (const std::string& name :
        request::files_wanted(command, words, prepared.script, environment)) {

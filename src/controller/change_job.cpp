@@ -49,15 +49,6 @@ Result<std::vector<job::JobId>> records_meant(job::State& state, const Caller& c
   return records;
 }
 
-/// Users may lower their limit; more time is for administrators to give.
-bool raises(const job::Job& job, const JobUpdate& update, const Caller& caller) {
-  const auto& wanted = update.change.time_limit_minutes;
-  if (caller.privileged || !wanted || !job.time_limit_decided || !job.time_limit_minutes) {
-    return false;
-  }
-  return !*wanted || **wanted > *job.time_limit_minutes;
-}
-
 /// NumNodes= and NodeList= of a running job: what it keeps; empty = all. The words are taken out.
 Result<std::vector<std::string>> nodes_kept(const job::Job& job, JobUpdate& update) {
   constexpr std::string_view kCount = "--nodes=";
@@ -106,7 +97,6 @@ Result<void> update_record(job::State& state, job::JobId id, const Caller& calle
       if (auto done = state.shrink(id, *keep, caller, now); !done) return done;
     }
   }
-  if (raises(*job, update, caller)) return pass(job::job_error(job::JobFault::not_yours));
   if (!update.words.empty()) {
     const auto asked = context.fetch(job->asked_blob);
     if (!asked) return fail(Code::io, "what the job was submitted with cannot be read");

@@ -25,6 +25,13 @@ Result<std::optional<Bits>> indices_of(const wire::JobName& name) {
 
 }  // namespace
 
+void hold_by(Job& job, const Caller& caller, bool as_user) {
+  // What an administrator holds only an administrator lets go.
+  const bool stays = job.held && job.held_by_admin && !caller.privileged;
+  job.held = true;
+  job.held_by_admin = stays || (caller.privileged && !as_user && caller.uid != job.uid);
+}
+
 Result<std::vector<JobId>> State::pick(const wire::JobName& name, Time now) {
   Memory& m = *m_;
   auto indices = indices_of(name);
@@ -174,8 +181,7 @@ Result<void> State::hold(JobId id, const Caller& caller, bool user_hold, Time no
   if (!found) return pass(std::move(found.error()));
   if ((*found)->base != Base::pending) return pass(job_error(JobFault::not_pending));
   for (Job* part : m.components_of(**found)) {
-    part->held = true;
-    part->held_by_admin = caller.privileged && !user_hold && caller.uid != part->uid;
+    hold_by(*part, caller, user_hold);
     part->priority = 0;
     m.drop_plan(*part);
     m.set_reason(*part, part->held_by_admin ? "JobHeldAdmin" : "JobHeldUser");
@@ -191,8 +197,10 @@ Result<void> State::release(JobId id, const Caller& caller, Time now) {
   auto found = own_job(m.find(id), caller);
   if (!found) return pass(std::move(found.error()));
   if ((*found)->base != Base::pending) return pass(job_error(JobFault::not_pending));
-  if ((*found)->held_by_admin && !caller.privileged) return pass(job_error(JobFault::not_yours));
-  for (Job* part : m.components_of(**found)) {
+  const std::vector<Job*> parts = m.components_of(**found);
+  const bool by_admin = std::ranges::any_of(parts, &Job::held_by_admin);
+  if (by_admin && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  for (Job* part : parts) {
     if (!part->held && part->priority > 0) continue;
     part->held = part->held_by_admin = false;
     part->flags.requeue_hold = part->flags.special_exit = false;
@@ -223,7 +231,7 @@ Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now,
     part->flags.requeued = true;
     part->begin_time = hold ? 0 : now + Time{m.policy.requeue_delay};
     if (hold) {
-      part->held = true;
+      hold_by(*part, caller, false);
       part->flags.requeue_hold = !special;
       part->flags.special_exit = special;
     }

@@ -4,14 +4,29 @@
 #include <algorithm>
 
 #include "job/memory.h"
+#include "text/words.h"
 
 namespace berth::job {
 namespace {
 
+/// What the job may run without a word of an administrator; unset = for ever.
+std::optional<std::uint32_t> own_limit(const State::Memory& m, const Job& job) {
+  if (job.time_limit_decided) return job.time_limit_minutes;
+  std::optional<std::uint32_t> least;
+  for (const std::string_view name : text::split(job.partition, ',')) {
+    const cluster::Partition* partition = m.cluster.find_partition(name);
+    if (partition == nullptr || !partition->max_time_minutes) continue;
+    if (!least || *partition->max_time_minutes < *least) least = partition->max_time_minutes;
+  }
+  return least;
+}
+
+/// Users may lower their limit; more time is for administrators to give.
 Result<void> set_time_limit(State::Memory& m, Job& job, std::optional<std::uint32_t> minutes,
                             const Caller& caller, Time now) {
-  const bool longer = job.time_limit_minutes && (!minutes || *minutes > *job.time_limit_minutes);
-  if (job.running && longer && !caller.privileged) return pass(job_error(JobFault::not_yours));
+  const auto own = own_limit(m, job);
+  const bool longer = own && (!minutes || *minutes > *own);
+  if (longer && !caller.privileged) return pass(job_error(JobFault::not_yours));
   job.time_limit_minutes = minutes;
   job.time_limit_decided = true;
   if (job.running) job.running->facts.time_limit_minutes = minutes;
@@ -29,8 +44,7 @@ Result<void> set_priority(Job& job, std::uint32_t priority, const Caller& caller
   job.priority = priority;
   job.priority_fixed = priority != 0;
   if (priority == 0) {
-    job.held = true;
-    job.held_by_admin = caller.privileged && caller.uid != job.uid;
+    hold_by(job, caller, false);
     job.reason = job.held_by_admin ? "JobHeldAdmin" : "JobHeldUser";
   } else if (job.held) {
     job.held = job.held_by_admin = false;
@@ -119,21 +133,10 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
   auto read = m.read(asked, all, caller, warnings);
   if (!read) return pass(std::move(read.error()));
   const std::shared_ptr<const Submission>& what = read->front();
-  if (what->reservation != job.what->reservation) {
-    const auto may = m.check_reservation(
-        what->reservation, {job.uid, job.gid, what->account, what->qos, caller.privileged});
-    if (!may) return pass(may.error());
-    job.reservation_gone = false;
-  }
-  const bool moves = what->request.partitions != job.what->request.partitions;
-  if (job.pending() && moves && !caller.privileged && job.gpu_idle_decided) {
-    const std::string partitions = fmt::format("{}", fmt::join(what->request.partitions, ","));
-    if (auto beyond = gpu_idle_beyond(m.policy, partitions, job.gpu_idle_seconds);
-        !beyond.empty()) {
-      return fail(Code::invalid_time_limit, std::string(slurm_text(Code::invalid_time_limit)),
-                  std::move(beyond));
-    }
-  }
+  const std::string partitions = what->request.partitions.empty()
+                                     ? job.partition
+                                     : fmt::format("{}", fmt::join(what->request.partitions, ","));
+  if (auto may = m.check_moved(job, *what, partitions, caller); !may) return may;
   if (job.pending()) {
     const place::JobPlan plan =
         place::place_job(m.cluster, *m.usage, what->request, place::Detail::verdict);
@@ -145,12 +148,11 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
   if (what->text(request::Opt::switches) != job.what->text(request::Opt::switches)) {
     job.switch_wait_since = 0;
   }
+  if (what->reservation != job.what->reservation) job.reservation_gone = false;
   job.overrides = std::move(all);
   job.what = what;
   if (job.pending()) {
-    job.partition = what->request.partitions.empty()
-                        ? job.partition
-                        : fmt::format("{}", fmt::join(what->request.partitions, ","));
+    job.partition = partitions;
     if (other_limit && what->request.time_limit) {
       job.time_limit_minutes = *what->request.time_limit;
       job.time_limit_decided = true;

@@ -195,6 +195,16 @@ struct State::Memory {
   [[nodiscard]] std::uint64_t licenses_kept(const std::string& name, const Job& job,
                                             Time now) const;
 
+  // access.cpp
+  /// Whether somebody may have a job with these words in these partitions ("a,b"): their access
+  /// rules, the users of its reservations, the licences there are. The error has no prefix.
+  [[nodiscard]] Result<void> check_access(const Submission& what, std::string_view partitions,
+                                          const reservation::User& who) const;
+  /// The same for a job whose words become these, if they differ in what that reads; and limits
+  /// that it was given after its submission against those of the partitions.
+  [[nodiscard]] Result<void> check_moved(const Job& job, const Submission& what,
+                                         std::string_view partitions, const Caller& caller) const;
+
   // submission.cpp
   Result<std::vector<std::shared_ptr<const Submission>>> read(
       const wire::Asked& asked, const std::vector<std::string>& overrides, const Caller& caller,
@@ -299,6 +309,11 @@ void decide_gpu_idle(const Policy& policy, Job& job);
 /// Which of the partitions ("a,b") does not let a job have that much, in words; "" = none.
 std::string gpu_idle_beyond(const Policy& policy, std::string_view partitions,
                             std::optional<std::uint32_t> seconds);
+/// The partitions it asks for, "a,b", or the default one.
+std::string partition_text(const cluster::Cluster& cluster, const Submission& what);
+/// Held from now on: by an administrator, unless the caller is none or `as_user`. An
+/// administrator's hold stays one whoever holds the job once more.
+void hold_by(Job& job, const Caller& caller, bool as_user);
 /// What request::parse reads besides words.
 request::Surroundings surroundings_of(const wire::Asked& asked, const State::Memory& memory,
                                       const Caller& caller, bool inside_job);

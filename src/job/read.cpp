@@ -80,7 +80,7 @@ std::int32_t read_nice(std::string_view text) {
   return negative ? -number : number;
 }
 
-void read_options(Submission& out) {
+void read_options(Submission& out, bool privileged) {
   const auto& given = out.request.given;
   out.account = out.text(Opt::account);
   out.qos = out.text(Opt::qos);
@@ -95,6 +95,10 @@ void read_options(Submission& out) {
   if (given.has(Opt::requeue)) out.requeue = true;
   if (given.has(Opt::no_requeue)) out.requeue = false;
   if (given.has(Opt::nice)) out.nice = read_nice(out.text(Opt::nice));
+  if (out.nice < 0 && !privileged) {
+    out.nice = 0;
+    out.nice_ignored = true;
+  }
   if (const auto value = text::parse_number(out.text(Opt::priority), UINT32_MAX)) {
     out.priority = static_cast<std::uint32_t>(*value);
   }
@@ -119,6 +123,7 @@ std::uint64_t identity_of(const Submission& s) {
   hash.add(s.session);
   hash.add(s.component);
   hash.add(s.components);
+  hash.add(static_cast<std::uint64_t>(s.nice));
   return hash.value();
 }
 
@@ -155,7 +160,7 @@ std::shared_ptr<const Submission> State::Memory::intern(Submission submission) {
     const bool same = shared->submit_line == submission.submit_line &&
                       shared->directory == submission.directory &&
                       shared->request.argv == submission.request.argv &&
-                      shared->shape == submission.shape;
+                      shared->shape == submission.shape && shared->nice == submission.nice;
     if (same) return shared;
     return std::make_shared<const Submission>(std::move(submission));
   }
@@ -207,7 +212,7 @@ Result<std::vector<std::shared_ptr<const Submission>>> State::Memory::read(
                              : program_name;
     }
     one.shape = shape_of(one.request);
-    read_options(one);
+    read_options(one, caller.privileged);
     out.push_back(intern(std::move(one)));
   }
   return out;

@@ -46,69 +46,9 @@ std::unique_ptr<ArrayFacts> array_of(const Submission& what, JobId id) {
   return facts;
 }
 
-std::string partition_text(const cluster::Cluster& cluster, const Submission& what) {
-  if (!what.request.partitions.empty()) {
-    return fmt::format("{}", fmt::join(what.request.partitions, ","));
-  }
-  const cluster::Partition* standard = cluster.default_partition();
-  return standard == nullptr ? "" : standard->name;
-}
-
-/// Who may use the partition.
-std::optional<Error> barred(const State::Memory& m, const Submission& what, const Caller& caller) {
-  const std::string names = partition_text(m.cluster, what);
-  for (const std::string_view name : text::split(names, ',')) {
-    const auto at = m.policy.partitions.find(std::string(name));
-    if (at == m.policy.partitions.end()) continue;
-    const PartitionPolicy& policy = at->second;
-    const request::Command command = what.request.command;
-    if ((policy.root_only && !caller.privileged) || (policy.disable_root && caller.uid == 0)) {
-      return refusal(command, Code::bad_value, "Access/permission denied",
-                     fmt::format("partition {} is not open to you", name));
-    }
-    const auto among = [](const std::vector<std::string>& list, const std::string& name_in) {
-      return std::ranges::find(list, name_in) != list.end();
-    };
-    const auto listed = [&](const std::vector<std::string>& accounts) {
-      return among(accounts, what.account);
-    };
-    if (policy.members && !caller.privileged && !policy.members->gids.contains(caller.gid) &&
-        !policy.members->uids.contains(caller.uid)) {
-      return refusal(command, Code::bad_value, "User's group not permitted to use this partition",
-                     fmt::format("see AllowGroups: scontrol show partition {}", name));
-    }
-    if (policy.require_reservation && what.reservation.empty()) {
-      return refusal(command, Code::bad_value, "Access/permission denied",
-                     fmt::format("partition {} is for jobs with --reservation", name));
-    }
-    if (!policy.alloc_nodes.empty() && !among(policy.alloc_nodes, what.host)) {
-      return refusal(command, Code::bad_value, "Access/permission denied",
-                     fmt::format("partition {} takes no jobs from {}", name, what.host));
-    }
-    if ((!policy.allow_qos.empty() && !among(policy.allow_qos, what.qos)) ||
-        among(policy.deny_qos, what.qos)) {
-      return refusal(command, Code::bad_value, "Invalid qos specification",
-                     fmt::format("partition {} is not open to QOS \"{}\"", name, what.qos));
-    }
-    if ((!policy.allow_accounts.empty() && !listed(policy.allow_accounts)) ||
-        listed(policy.deny_accounts)) {
-      return refusal(command, Code::bad_value,
-                     "Invalid account or account/partition combination specified",
-                     fmt::format("partition {} is not open to account \"{}\"", name, what.account));
-    }
-  }
-  return std::nullopt;
-}
-
-/// What can be known to be in vain: a reservation that does not exist, a deadline before the end.
-std::optional<Error> in_vain(const State::Memory& m, const Submission& what, const Caller& caller,
-                             Time now) {
+/// --time-min, --deadline: what can be known to be in vain.
+std::optional<Error> in_vain(const Submission& what, Time now) {
   const request::Command command = what.request.command;
-  if (const auto may = m.check_reservation(
-          what.reservation, {caller.uid, caller.gid, what.account, what.qos, caller.privileged});
-      !may) {
-    return refusal(command, may.error().code, may.error().what(), may.error().hint);
-  }
   const auto limit = what.request.time_limit ? *what.request.time_limit : std::nullopt;
   if (limit && what.request.time_min && *what.request.time_min > *limit) {
     return refusal(command, Code::invalid_time_limit, slurm_text(Code::invalid_time_limit),
@@ -122,6 +62,17 @@ std::optional<Error> in_vain(const State::Memory& m, const Submission& what, con
                    fmt::format("--deadline={} comes before the job can be over", deadline));
   }
   return std::nullopt;
+}
+
+/// What is not done as it was asked for, because the caller may not have it.
+void say_ignored(const Submission& what, const Caller& caller, std::vector<Message>& out) {
+  if (what.nice_ignored) {
+    out.push_back({Severity::error, "Nice value must be non-negative, value ignored"});
+  }
+  if (!caller.privileged && what.request.given.has(Opt::priority) && what.priority != 0U) {
+    out.push_back(
+        {Severity::error, "Only operators and administrators can set a priority, value ignored"});
+  }
 }
 
 /// Builds the records of one submission.
@@ -262,22 +213,13 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
   const Submission& first = *parts->front();
   const request::Command command = first.request.command;
   for (const auto& part : *parts) {
-    if (auto error = barred(m, *part, caller)) return pass(std::move(*error));
-    if (auto error = in_vain(m, *part, caller, now)) return pass(std::move(*error));
-    const auto choices = parse_license_choices(part->licenses);
-    if (!choices) {
-      return pass(refusal(command, Code::bad_value, choices.error().what(), choices.error().hint));
+    const reservation::User who{caller.uid, caller.gid, part->account, part->qos,
+                                caller.privileged};
+    if (auto may = m.check_access(*part, partition_text(m.cluster, *part), who); !may) {
+      return pass(refusal(command, may.error().code, may.error().what(), may.error().hint));
     }
-    for (const LicenseCounts& counts : *choices) {
-      for (const auto& [name, count] : counts) {
-        const auto total = m.policy.licenses.find(name);
-        if (total != m.policy.licenses.end() && count <= total->second) continue;
-        return pass(
-            refusal(command, Code::bad_value, "Invalid license specification",
-                    fmt::format("{} of {} asked, Licenses= in slurm.conf has {}", count, name,
-                                total == m.policy.licenses.end() ? 0 : total->second)));
-      }
-    }
+    if (auto error = in_vain(*part, now)) return pass(std::move(*error));
+    say_ignored(*part, caller, out.warnings);
   }
   if (m.jobs.size() + parts->size() > m.policy.max_job_count) {
     return pass(refusal(command, Code::limit,

@@ -115,6 +115,7 @@ struct Submission {
   bool kill_on_invalid_dependency = false;
   std::optional<bool> requeue;  // --requeue, --no-requeue
   std::int32_t nice = 0;
+  bool nice_ignored = false;  // it was below 0, which is for administrators
   std::optional<std::uint32_t> priority;
   int warn_signal = 0;  // --signal
   std::uint32_t warn_seconds = 60;

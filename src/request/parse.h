@@ -16,6 +16,7 @@ struct Surroundings {
   Environment environment;  // the caller's variables
   bool inside_job = false;  // SLURM_JOB_ID (or --jobid) makes srun a step
   bool is_root = false;
+  bool judges_nice = true;  // false: the controller knows who may go below 0, and says so
   bool multiple_sharing_gres = false;  // slurm.conf SelectTypeParameters, for one-task-per-sharing
   std::string cluster_name;            // slurm.conf ClusterName: --clusters may name it
   std::vector<std::string> mpi_types = {"none", "pmi2", "pmix"};

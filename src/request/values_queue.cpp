@@ -164,7 +164,8 @@ Applied nice(const Value& value, Request&) {
   if (!text::parse_number(value.text.substr(negative ? 1 : 0), 2147483645)) {
     return invalid_value(value, "a whole number; larger is later");
   }
-  if (negative && !value.around->is_root && value.building) {
+  const bool refused = negative && !value.around->is_root && value.around->judges_nice;
+  if (refused && value.building) {
     value.warnings->push_back({Severity::error, "Nice value must be non-negative, value ignored"});
   }
   return {};
