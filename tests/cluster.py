@@ -46,6 +46,17 @@ def run_key(conf) -> str:
     return f"{value:016x}"
 
 
+def controller_socket(cluster) -> str:
+    """The socket is in the directory that berth keeps for this slurm.conf."""
+    uid = os.geteuid()
+    bases = ["/run/berth"] if uid == 0 else [cluster.env.get("XDG_RUNTIME_DIR", "") + "/berth", f"/tmp/berth-{uid}"]
+    for base in bases:
+        path = pathlib.Path(base) / run_key(cluster.conf) / "controller.sock"
+        if path.exists():
+            return str(path)
+    raise AssertionError(f"no socket of {cluster.conf} in {bases}")
+
+
 def as_user(name) -> dict:
     """Arguments of subprocess that make it run as another user."""
     if name is None:

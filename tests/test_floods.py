@@ -1,7 +1,6 @@
 """Connections that say nothing or next to nothing must not slow down others."""
 
 import os
-import pathlib
 import resource
 import socket
 import struct
@@ -10,22 +9,11 @@ import time
 
 import pytest
 
-from cluster import Cluster, run_key
+from cluster import Cluster, controller_socket
 
 pytestmark = pytest.mark.live
 IDLE, SLOW = 5000, 1000
 ANSWER_SECONDS = 1.0
-
-
-def controller_socket(cluster) -> str:
-    """The socket is in the directory that berth keeps for this slurm.conf."""
-    uid = os.geteuid()
-    bases = ["/run/berth"] if uid == 0 else [cluster.env.get("XDG_RUNTIME_DIR", "") + "/berth", f"/tmp/berth-{uid}"]
-    for base in bases:
-        path = pathlib.Path(base) / run_key(cluster.conf) / "controller.sock"
-        if path.exists():
-            return str(path)
-    raise AssertionError(f"no socket of {cluster.conf} in {bases}")
 
 
 def room_for(wanted: int) -> int:

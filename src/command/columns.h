@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/result.h"
 #include "command/show_text.h"
 
@@ -90,13 +91,21 @@ void append_header(std::span<const Field<Row>> table, const Format& format, std:
   out += '\n';
 }
 
+/// The value of a field, which somebody else may have written.
+template <class Row>
+void append_value(const Field<Row>& field, const Row& row, const Shown& shown, std::string& out) {
+  const std::size_t start = out.size();
+  field.show(row, shown, out);
+  make_printable(out, start);
+}
+
 template <class Row>
 void append_row(std::span<const Field<Row>> table, const Format& format, const Row& row,
                 const Shown& shown, std::string& out) {
   out += format.prefix;
   for (const Column& column : format.columns) {
     const std::size_t start = out.size();
-    table[column.field].show(row, shown, out);
+    append_value(table[column.field], row, shown, out);
     fit(out, start, column.width, column.right);
     out += column.suffix;
   }
@@ -113,7 +122,7 @@ void widen(std::span<const Field<Row>> table, Format& format, std::span<const Ro
     column.width = std::max(least, table[column.field].header.size());
     for (const Row& row : rows) {
       text.clear();
-      table[column.field].show(row, shown, text);
+      append_value(table[column.field], row, shown, text);
       column.width = std::max(column.width, text.size());
     }
   }

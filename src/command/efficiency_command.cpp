@@ -8,6 +8,7 @@
 #include "command/efficiency_text.h"
 #include "command/history_client.h"
 #include "command/messages.h"
+#include "command/print.h"
 #include "text/words.h"
 #include "wire/job_names.h"
 
@@ -118,7 +119,7 @@ int run_efficiency(std::span<const std::string> words, const request::Environmen
     fmt::print("{}", std::move(json).done());
     return 0;
   }
-  for (const Efficiency& job : jobs) fmt::print("{}", efficiency_text(job));
+  for (const Efficiency& job : jobs) print_text(efficiency_text(job));
   return 0;
 }
 

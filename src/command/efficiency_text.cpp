@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/bits.h"
+#include "base/printable.h"
 #include "command/gpu_use_text.h"
 #include "command/show_text.h"
 #include "text/words.h"
@@ -83,7 +84,7 @@ void find_hints(Efficiency& out) {
 
 std::string gpu_line(const Efficiency& job, const wire::GpuUse& use) {
   std::string out = fmt::format("{}:{}", use.node(), use.index());
-  if (!use.type().empty()) out += fmt::format(" {}", use.type());
+  if (!use.type().empty()) out += fmt::format(" {}", printable(use.type()));
   out += fmt::format("  busy {:.0f} % (most {} %)  memory {}", mean_busy(use), use.busy_most(),
                      memory_words(use.memory_most_mb()));
   const bool shared = use.memory_given_mb() > 0;
@@ -103,7 +104,7 @@ std::string gpu_line(const Efficiency& job, const wire::GpuUse& use) {
       out += fmt::format(", idle for {}", clock(use.idle_rounds()));
     }
   }
-  if (!use.trouble().empty()) out += fmt::format("  out of service: {}", use.trouble());
+  if (!use.trouble().empty()) out += fmt::format("  out of service: {}", printable(use.trouble()));
   return out;
 }
 
@@ -145,7 +146,7 @@ Efficiency efficiency_of(const wire::HistoryJob& job, const wire::JobInfo* live,
 
 std::string efficiency_text(const Efficiency& job) {
   std::string out =
-      fmt::format("job {}  {} of {}  {}, {}{}\n", job.job, job.name, job.user, job.state,
+      fmt::format("job {}  {} of {}  {}, {}{}\n", job.job, printable(job.name), job.user, job.state,
                   clock(job.seconds), job.nodes.empty() ? "" : " on " + job.nodes);
   if (job.cpu_percent) {
     out += fmt::format("  CPUs      {} for {}: {:.2f} CPU seconds used, {:.1f} %\n", job.cpus,

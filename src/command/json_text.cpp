@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "command/show_text.h"
 
 namespace berth::command {
@@ -47,37 +48,50 @@ void JsonText::end_array() {
   end_level(']');
 }
 
+/// Nothing of another's text acts on the terminal that shows it, and what is not UTF-8 becomes
+/// U+FFFD: JSON has no bytes.
 void JsonText::escape(std::string_view text) {
   out_ += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out_ += "\\\"";
-        break;
-      case '\\':
-        out_ += "\\\\";
-        break;
-      case '/':
-        out_ += "\\/";
-        break;
-      case '\n':
-        out_ += "\\n";
-        break;
-      case '\t':
-        out_ += "\\t";
-        break;
-      case '\r':
-        out_ += "\\r";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out_ += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-          out_ += c;
-        }
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '"' || c == '\\' || c == '/') {
+      out_ += '\\';
+      out_ += c;
+      ++at;
+      continue;
     }
+    const Character character = character_at(text, at);
+    if (character.shows) {
+      out_.append(text, at, character.length);
+    } else {
+      append_escape(character.code);
+    }
+    at += character.length;
   }
   out_ += '"';
+}
+
+void JsonText::append_escape(char32_t code) {
+  switch (code) {
+    case '\n':
+      out_ += "\\n";
+      return;
+    case '\t':
+      out_ += "\\t";
+      return;
+    case '\r':
+      out_ += "\\r";
+      return;
+    default:
+      break;
+  }
+  auto number = static_cast<unsigned>(code);
+  if (number > 0xffff) {
+    number -= 0x10000;
+    out_ += fmt::format("\\u{:04x}", 0xd800 + (number >> 10U));
+    number = 0xdc00 + (number & 0x3ffU);
+  }
+  out_ += fmt::format("\\u{:04x}", number);
 }
 
 void JsonText::text(std::string_view key, std::string_view value) {

@@ -45,6 +45,7 @@ class JsonText {
   void begin_value(std::string_view key);
   void end_level(char bracket);
   void escape(std::string_view text);
+  void append_escape(char32_t code);
   void number_object(std::string_view key, bool set, bool infinite, std::int64_t value);
 
   std::string out_;

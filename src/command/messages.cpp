@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/printable.h"
 #include "base/process.h"
 
 namespace berth::command {
@@ -16,6 +17,11 @@ void write_out(int fd, std::string_view text) {
   (void)write_all(fd, text);
 }
 
+/// A message stays one line, whatever is in it.
+std::string line_of(const Message& message, std::string_view command) {
+  return printable(render(message, command)) + "\n";
+}
+
 }  // namespace
 
 std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::Line>& lines) {
@@ -25,7 +31,7 @@ std::vector<Message> messages_of(const google::protobuf::RepeatedPtrField<wire::
 }
 
 void print_message(const Message& message, std::string_view command) {
-  write_out(STDERR_FILENO, render(message, command) + "\n");
+  write_out(STDERR_FILENO, line_of(message, command));
 }
 
 void print_messages(const std::vector<Message>& messages, std::string_view command) {
@@ -50,10 +56,10 @@ void print_hint(std::string_view text) {
 int print_error(const Error& error, std::string_view command) {
   std::string lines;
   if (error.messages.empty() && error.exit_code != 0) {
-    lines = render({Severity::error, std::string(error.what())}, command) + "\n";
+    lines = line_of({Severity::error, std::string(error.what())}, command);
   }
-  for (const Message& message : error.messages) lines += render(message, command) + "\n";
-  if (!error.hint.empty()) lines += "berth: " + error.hint + "\n";
+  for (const Message& message : error.messages) lines += line_of(message, command);
+  if (!error.hint.empty()) lines += "berth: " + printable(error.hint) + "\n";
   write_out(error.exit_code == 0 ? STDOUT_FILENO : STDERR_FILENO, lines);
   return error.exit_code;
 }

@@ -60,7 +60,7 @@ int show_text(const SacctOptions& options, const wire::ListHistory& ask,
         return {};
       });
   if (!done) return print_error(done.error(), "sacct");
-  return print_text(out);
+  return texts ? print_text(out) : print_table(out);
 }
 
 }  // namespace

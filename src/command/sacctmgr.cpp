@@ -29,7 +29,7 @@ int run_sacctmgr(std::span<const std::string> words, const request::Environment&
   facts.members = account_members(own_user_name(environment));
   const Result<std::string> text = sacctmgr_text(*options, facts);
   if (!text) return print_error(text.error(), "sacctmgr");
-  return print_text(*text);
+  return print_table(*text);
 }
 
 }  // namespace berth::command

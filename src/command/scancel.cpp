@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "base/printable.h"
 #include "command/controller_client.h"
 #include "command/help_text.h"
 #include "command/version.h"
@@ -48,8 +49,8 @@ Result<wire::CancelJobs> confirm(net::Client& client, const wire::CancelJobs& as
   chosen.clear_jobs();
   for (const wire::JobInfo& job : reply->jobs()) {
     if (!matches(job, ask)) continue;
-    fmt::print("Cancel job_id={} name={} partition={} [y/n]? ", name_of(job), job.name(),
-               job.partition());
+    fmt::print("Cancel job_id={} name={} partition={} [y/n]? ", name_of(job), printable(job.name()),
+               printable(job.partition()));
     std::fflush(stdout);
     std::string answer;
     if (!std::getline(std::cin, answer)) break;

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <iostream>
 
+#include "base/printable.h"
 #include "command/help_text.h"
 #include "command/option_words.h"
+#include "command/print.h"
 #include "command/scontrol_session.h"
 #include "command/version.h"
 #include "text/number.h"
@@ -147,9 +149,9 @@ int run_words(Session& session, Words words) {
   }
   const int code = row->run(session, rest);
   session.hang_up();
-  std::fwrite(session.out.data(), 1, session.out.size(), stdout);
-  std::fflush(stdout);
+  session.verbatim ? print_table(session.out) : print_text(session.out);
   session.out.clear();
+  session.verbatim = false;
   return code;
 }
 
@@ -278,19 +280,20 @@ std::optional<int> set_flag(Session& session, const GivenOption& given) {
 
 int Session::complain(std::string_view prefix, const Error& error) const {
   if (quiet) return 1;
-  std::string lines;
-  if (error.messages.empty()) lines = fmt::format("{}: {}\n", prefix, error.what());
+  std::vector<std::string> lines;
+  if (error.messages.empty()) lines.push_back(fmt::format("{}: {}", prefix, error.what()));
   for (const Message& message : error.messages) {
-    lines += message.severity == Severity::error ? fmt::format("{}: {}\n", prefix, message.text)
-                                                 : render(message, "scontrol") + "\n";
+    lines.push_back(message.severity == Severity::error
+                        ? fmt::format("{}: {}", prefix, message.text)
+                        : render(message, "scontrol"));
   }
-  if (!error.hint.empty()) lines += fmt::format("berth: {}\n", error.hint);
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  if (!error.hint.empty()) lines.push_back("berth: " + error.hint);
+  for (const std::string& line : lines) fmt::print(stderr, "{}\n", printable(line));
   return 1;
 }
 
 int Session::complain(std::string_view text) const {
-  if (!quiet) fmt::print(stderr, "{}\n", text);
+  if (!quiet) fmt::print(stderr, "{}\n", printable(text));
   return 1;
 }
 

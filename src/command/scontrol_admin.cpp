@@ -126,6 +126,7 @@ int write(Session& session, Words words) {
   const std::string path = words.size() > 2 ? words[2] : fmt::format("slurm-{}.sh", words[1]);
   if (path == "-") {
     session.out += reply->script();
+    session.verbatim = isatty(STDOUT_FILENO) == 0;
     return 0;
   }
   if (const Result<void> done = write_file(path, reply->script()); !done) {

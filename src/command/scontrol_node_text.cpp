@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/printable.h"
 #include "text/duration.h"
 #include "text/size.h"
 
@@ -160,7 +161,7 @@ std::string config_text(const wire::ConfigReply& config, const Style& style) {
   std::string text =
       fmt::format("Configuration data as of {}\n", time_text(config.now(), style, "Unknown"));
   for (const wire::Variable& setting : config.settings()) {
-    text += fmt::format("{:<23} = {}\n", setting.name(), setting.value());
+    text += fmt::format("{:<23} = {}\n", setting.name(), printable(setting.value()));
   }
   return text;
 }

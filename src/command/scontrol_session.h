@@ -24,6 +24,7 @@ struct Session {
   bool json = false;
   std::vector<std::string> argv;  // for the "meta" of --json
   std::string out;                // standard output, written once
+  bool verbatim = false;          // `out` is a file's content for a file, not for a terminal
 
   /// One request to the controller, on one connection for each sub-command.
   template <class Reply, class Ask>

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "command/show_states.h"
 
 namespace berth::command::scontrol {
@@ -60,7 +61,9 @@ std::string_view state_word(const wire::JobInfo& job) {
 
 void Record::line(std::string_view text) {
   if (!text_.empty()) text_ += one_line_ ? " " : "\n   ";
+  const std::size_t start = text_.size();
   text_ += text;
+  make_printable(text_, start);
 }
 
 void Record::maybe(std::string_view key, std::string_view value) {

@@ -40,6 +40,7 @@ std::string_view state_word(const wire::JobInfo& job);
 class Record {
  public:
   explicit Record(const Style& style) : one_line_(style.one_line) {}
+  /// Escapes what strangers may have written: a line stays one.
   void line(std::string_view text);
   /// A line only when `value` is there.
   void maybe(std::string_view key, std::string_view value);

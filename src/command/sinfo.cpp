@@ -57,7 +57,7 @@ int show_once(const SinfoOptions& options, std::span<const std::string> words,
   }
   const Result<std::string> text = sinfo_text(options, *reply, shown);
   if (!text) return print_error(text.error(), "sinfo");
-  const int printed = print_text(*text);
+  const int printed = print_table(*text);
   // Beside the lines of nodes, so that programs which read these are not disturbed.
   if (options.reasons) {
     for (const std::string& line : gpu_reasons(options, *reply)) print_hint(line);

@@ -34,10 +34,10 @@ int run_sprio(std::span<const std::string> words, const request::Environment& en
     return print_error(named.error(), "sprio");
   }
   if (reply->type() != "priority/multifactor") {
-    return print_error(told(fmt::format("You are not running a supported priority plugin\n({}).\n"
-                                        "Only 'priority/multifactor' is supported.",
-                                        reply->type())),
-                       "sprio");
+    Error error = told("You are not running a supported priority plugin");
+    error.messages.push_back({Severity::bare, fmt::format("({}).", reply->type())});
+    error.messages.push_back({Severity::bare, "Only 'priority/multifactor' is supported."});
+    return print_error(error, "sprio");
   }
   const bool named = !options->jobs.empty() || !options->users.empty();
   if (named && reply->jobs().empty() && !options->weights) {
@@ -45,7 +45,7 @@ int run_sprio(std::span<const std::string> words, const request::Environment& en
   }
   const Result<std::string> text = sprio_text(*options, *reply);
   if (!text) return print_error(text.error(), "sprio");
-  return print_text(*text);
+  return print_table(*text);
 }
 
 }  // namespace berth::command

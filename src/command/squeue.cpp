@@ -115,7 +115,7 @@ int show_once(const SqueueOptions& options, const SqueuePlan& plan,
     for (const std::string_view bytes : list->jobs) {
       if (job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) listing.add(job);
     }
-    return print_text(listing.text());
+    return print_table(listing.text());
   }
   for (const std::string_view bytes : list->jobs) {
     reply.add_jobs()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
@@ -128,7 +128,7 @@ int show_once(const SqueueOptions& options, const SqueuePlan& plan,
   }
   const Result<std::string> text = squeue_text(options, reply, shown, viewer);
   if (!text) return print_error(text.error(), "squeue");
-  return print_text(*text);
+  return print_table(*text);
 }
 
 }  // namespace

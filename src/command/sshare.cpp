@@ -34,7 +34,7 @@ int run_sshare(std::span<const std::string> words, const request::Environment& e
   const std::string self = own_user_name(environment);
   const Result<std::string> text = sshare_text(*options, cluster, account_members(self), self);
   if (!text) return print_error(text.error(), "sshare");
-  return print_text(*text);
+  return print_table(*text);
 }
 
 }  // namespace berth::command

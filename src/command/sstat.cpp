@@ -22,7 +22,7 @@ int run_sstat(std::span<const std::string> words, const request::Environment& en
       ask_controller<wire::StepsMeasured>(environment, "sstat", sstat_request(*options, *columns));
   if (!reply) return print_error(reply.error(), "sstat");
   const SstatText text = sstat_text(*options, *columns, *reply);
-  const int code = print_text(text.table);
+  const int code = print_table(text.table);
   print_messages(text.messages, "sstat");
   for (const std::string& hint : text.hints) print_hint(hint);
   return code;

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "base/printable.h"
+
 namespace berth::command {
 namespace {
 
@@ -27,8 +29,9 @@ void append_fitted(std::string& out, std::string_view value, int width) {
   if (width < 0) out.append(size - value.size(), ' ');
 }
 
-void append_cell(const TableStyle& style, std::string_view value, int width, bool last,
+void append_cell(const TableStyle& style, std::string_view raw, int width, bool last,
                  std::string& out) {
+  const std::string value = printable(raw);
   switch (style.kind) {
     case TableStyle::Kind::columns:
       append_fitted(out, value, width);

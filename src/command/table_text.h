@@ -31,8 +31,8 @@ struct TableColumn {
 
 /// Padded, or cut with a "+" as the last character; never in the middle of a character of UTF-8.
 void append_fitted(std::string& out, std::string_view value, int width);
-/// One cell and what separates it from the next one.
-void append_cell(const TableStyle& style, std::string_view value, int width, bool last,
+/// One cell, whose value somebody else may have written, and what separates it from the next one.
+void append_cell(const TableStyle& style, std::string_view raw, int width, bool last,
                  std::string& out);
 /// The dashes below a title.
 void append_dashes(int width, std::string& out);

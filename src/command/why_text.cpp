@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+
 namespace berth::command {
 namespace {
 
@@ -81,9 +83,30 @@ void put_lists(const wire::JobExplained& why, const Shown& shown, std::string& o
   }
 }
 
+/// Names and words of users are in all of these.
+void make_printable(wire::JobExplained& why) {
+  const auto escape = [](std::string* text) { berth::make_printable(*text, 0); };
+  for (std::string* text :
+       {why.mutable_shown(), why.mutable_state(), why.mutable_reason(), why.mutable_basis(),
+        why.mutable_planned_nodes(), why.mutable_waking()}) {
+    escape(text);
+  }
+  for (std::string& fact : *why.mutable_facts()) escape(&fact);
+  for (auto& cause : *why.mutable_causes()) escape(cause.mutable_words());
+  for (auto& holder : *why.mutable_holders()) {
+    escape(holder.mutable_user());
+    escape(holder.mutable_holds());
+  }
+  for (auto& change : *why.mutable_changes()) {
+    escape(change.mutable_option());
+    escape(change.mutable_nodes());
+  }
+}
+
 }  // namespace
 
-std::string why_text(const wire::JobExplained& why, const Shown& shown) {
+std::string why_text(wire::JobExplained why, const Shown& shown) {
+  make_printable(why);
   std::string out;
   put_head(why, shown, out);
   put_lists(why, shown, out);

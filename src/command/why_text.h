@@ -9,7 +9,7 @@
 
 namespace berth::command {
 
-std::string why_text(const wire::JobExplained& why, const Shown& shown);
+std::string why_text(wire::JobExplained why, const Shown& shown);
 /// As an object of a document.
 void why_json(const wire::JobExplained& why, JsonText& json);
 

@@ -19,6 +19,7 @@
 #include "controller/service.h"
 #include "controller/setup.h"
 #include "net/fds.h"
+#include "net/log_timer.h"
 #include "net/loop.h"
 #include "net/paths.h"
 #include "net/pid_file.h"
@@ -109,6 +110,7 @@ Result<void> run_controller(const Options& options) {
   net::raise_fd_limit();
   net::Loop loop;
   std::unique_ptr<Service> service;
+  const net::LogTimer<Log> log_timer(loop, log);
   loop.on_signal(SIGTERM, [&] { loop.stop(); });
   loop.on_signal(SIGINT, [&] { loop.stop(); });
   loop.on_signal(SIGHUP, [&] {

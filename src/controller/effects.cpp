@@ -57,7 +57,11 @@ void Engine::carry_out(const job::Effect& effect, job::Time now) {
           switch_nodes(each);
         } else {
           static_assert(std::is_same_v<E, job::Log>);
-          log_.info("{}", each.text);
+          if (each.source.empty()) {
+            log_.info("{}", each.text);
+          } else {
+            log_.of(each.source).info("{}", each.text);
+          }
         }
       },
       effect);

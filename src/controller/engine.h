@@ -174,7 +174,9 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
-  void drop_forged_steps(wire::NodeReport& report) const;
+  void drop_forged_steps(const Request& request, wire::NodeReport& report);
+  /// For lines that whoever sent the request can cause as often as he likes.
+  [[nodiscard]] Log::Source log_of(const Request& request);
   // membership.cpp
   void join_node(Turn& turn, const Request& request);
   void renew_identity(Turn& turn, const Request& request);
@@ -197,7 +199,7 @@ class Engine {
   void peer_left(Turn& turn, Peer peer);
   void drop_silent_agents(Turn& turn);
   void configure_agents(Turn& turn);  // tells them of a new slurm.conf
-  [[nodiscard]] bool speaks_for(Peer peer, const std::string& node, wire::Kind kind);
+  [[nodiscard]] bool speaks_for(const Request& request, const std::string& node);
   void find_owner_of_step(const wire::StepSpec& spec, Moment now);
 
   // effects.cpp: what follows

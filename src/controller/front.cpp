@@ -19,6 +19,11 @@ std::string refusal(Code code, std::string text, std::string hint = {}) {
 
 }  // namespace
 
+std::string source_of(const Caller& caller, const tls::Bearer* node) {
+  if (node != nullptr && !node->nodes.empty()) return "node " + node->nodes.front();
+  return fmt::format("uid {}", caller.uid);
+}
+
 Front::Front(net::Loop& loop, Log& log, Handlers handlers)
     : loop_(loop),
       log_(log),
@@ -208,8 +213,8 @@ void Front::greeted(Peer peer, Result<auth::Caller> who) {
   if (found == links_.end()) return;
   Link& link = found->second;
   if (!who) {
-    log_.info("refused a connection from {}: {}", link.connection->remote_host(),
-              who.error().what());
+    const std::string host = link.connection->remote_host();
+    log_.of(host).info("refused a connection from {}: {}", host, who.error().what());
     return turn_away(peer, who.error());
   }
   become(link, caller_of(who->uid, who->gid));
@@ -226,7 +231,8 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
   const Rule rule = rule_of(kind);
   if (!may_send(rule, link.standing)) {
     if (rule.who != Who::anyone && rule.who != Who::admin) {
-      log_.info("uid {} sent {}, which is not for a controller", link.caller.uid,
+      log_.of(source_of(link.caller, link.node.get()))
+          .info("uid {} sent {}, which is not for a controller", link.caller.uid,
                 wire::name_of(kind));
       return closed(peer, "unexpected message");
     }

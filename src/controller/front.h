@@ -44,6 +44,9 @@ struct Request {
   std::shared_ptr<const tls::Bearer> node = {};
 };
 
+/// Whose lines these are in the log: "node n1" where a certificate was shown, else "uid 1000".
+std::string source_of(const Caller& caller, const tls::Bearer* node);
+
 class Front {
  public:
   struct Handlers {

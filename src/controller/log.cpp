@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/printable.h"
 #include "text/words.h"
 
 namespace berth::controller {
@@ -36,6 +37,7 @@ Result<LogLevel> log_level(std::string_view text) {
 }
 
 Log::~Log() {
+  tell_left_out(true);
   if (fd_ != STDERR_FILENO) ::close(fd_);
 }
 
@@ -49,14 +51,25 @@ Result<void> Log::open(const std::string& path) {
   return {};
 }
 
+bool Log::may_write(std::string_view source) {
+  const LineLimit::Verdict verdict = lines_.line(source);
+  for (const std::string& told : verdict.before) write("", told);
+  return verdict.write;
+}
+
+void Log::tell_left_out(bool all) {
+  for (const std::string& told : lines_.ended(all)) write("", told);
+}
+
 void Log::write(std::string_view prefix, std::string_view text) const {
   timeval now{};
   ::gettimeofday(&now, nullptr);
   std::tm parts{};
   ::localtime_r(&now.tv_sec, &parts);
-  const std::string line = fmt::format(
-      "[{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}] {}{}\n", parts.tm_year + 1900, parts.tm_mon + 1,
-      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, now.tv_usec / 1000, prefix, text);
+  const std::string line =
+      fmt::format("[{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}] {}{}\n", parts.tm_year + 1900,
+                  parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                  now.tv_usec / 1000, prefix, printable(text));
   // A log that cannot be written must not stop the controller.
   [[maybe_unused]] const ssize_t written = ::write(fd_, line.data(), line.size());
 }

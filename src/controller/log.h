@@ -1,5 +1,5 @@
 // The controller's log: one line for each event, with the time, to standard error or a file. Lines
-// of one process never mix: each is written by one call.
+// of one process never mix: each is written by one call. What strangers wrote is escaped.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/line_limit.h"
 #include "base/result.h"
 
 namespace berth::controller {
@@ -45,9 +46,37 @@ class Log {
     }
   }
 
+  /// For what somebody else can cause as often as he likes: a source ("uid 1000", "10.0.0.7",
+  /// "node n1") has a number of lines a minute, and those beyond are counted.
+  ///     log.of(source).info("uid {} sent …", uid);
+  class Source {
+   public:
+    template <class... T>
+    void error(fmt::format_string<T...> text, T&&... values) {
+      if (log_.may_write(name_)) log_.error(text, std::forward<T>(values)...);
+    }
+    template <class... T>
+    void info(fmt::format_string<T...> text, T&&... values) {
+      if (log_.level_ < LogLevel::info || !log_.may_write(name_)) return;
+      log_.info(text, std::forward<T>(values)...);
+    }
+
+   private:
+    friend class Log;
+    Source(Log& log, std::string name) : log_(log), name_(std::move(name)) {}
+    Log& log_;
+    std::string name_;
+  };
+  Source of(std::string source) { return {*this, std::move(source)}; }
+  [[nodiscard]] LineGate& lines() { return lines_; }
+  /// Says how many lines were left out, where their minute is over.
+  void tell_left_out(bool all = false);
+
  private:
+  [[nodiscard]] bool may_write(std::string_view source);
   void write(std::string_view prefix, std::string_view text) const;
 
+  LineGate lines_;
   int fd_ = 2;
   std::atomic<LogLevel> level_ = LogLevel::info;
 };

@@ -55,7 +55,7 @@ void Engine::join_node(Turn& turn, const Request& request) {
     reply.add_nodes(joined->node);
     reply.set_cluster(setup_.node_config.cluster_name());
   } else {
-    log_.info("a machine may not join: {}", joined.error().what());
+    log_.of("machines that may not join").info("a machine may not join: {}", joined.error().what());
     *reply.mutable_refusal() = wire::to_refusal(joined.error());
   }
   outbox_.answer(request.peer, reply);

@@ -20,6 +20,10 @@ Caller self() {
 
 }  // namespace
 
+Log::Source Engine::log_of(const Request& request) {
+  return log_.of(source_of(request.caller, request.node.get()));
+}
+
 void Engine::register_nodes(Turn& turn, const Request& request) {
   auto message = decoded<wire::RegisterNodes>(request);
   if (!message) return;
@@ -30,7 +34,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   // A node that has seen a later controller must not be told what to do by an older one.
   const bool outdated = message->epoch() > tickets_.epoch();
   if (outdated) {
-    log_.error(
+    log_of(request).error(
         "the agent at {} has seen epoch {} of a controller, this one has {}: its state is an old "
         "copy",
         message->address().unix_path() + message->address().host(), message->epoch(),
@@ -42,12 +46,12 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   if (agent != nullptr) lose_unnamed(turn, request.peer, *message);
   if (request.node) {
     if (auto kept = parts_.identities.seen(*request.node); !kept) {
-      log_.error("{}", kept.error().what());
+      log_of(request).error("{}", kept.error().what());
     }
   }
   std::size_t accepted = 0;
   for (wire::NodeReport& report : *message->mutable_nodes()) {
-    drop_forged_steps(report);
+    drop_forged_steps(request, report);
     wire::NodeVerdict& verdict = *reply.add_nodes();
     verdict.set_name(report.name());
     Result<void> done;
@@ -61,7 +65,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
       done = state_->register_node(report, *message, turn.now);
     }
     if (!done) {
-      log_.error("node {} may not register: {}", report.name(), done.error().what());
+      log_of(request).error("node {} may not register: {}", report.name(), done.error().what());
       *verdict.mutable_refusal() = wire::to_refusal(done.error());
       if (agent != nullptr) agent->refused = true;
       continue;
@@ -76,8 +80,9 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     }
     ++accepted;
   }
-  log_.info("{} of {} nodes registered by the agent at {}", accepted, message->nodes_size(),
-            message->address().unix_path() + message->address().host());
+  log_of(request).info("{} of {} nodes registered by the agent at {}", accepted,
+                       message->nodes_size(),
+                       message->address().unix_path() + message->address().host());
   turn.thens.push_back({request.peer, Then::When::any_time,
                         [this, peer = request.peer, outdated, reply = std::move(reply)] {
                           outbox_.push(peer, reply);
@@ -86,15 +91,15 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
 }
 
 /// What no controller has made did not begin by right.
-void Engine::drop_forged_steps(wire::NodeReport& report) const {
+void Engine::drop_forged_steps(const Request& request, wire::NodeReport& report) {
   auto& steps = *report.mutable_steps();
   const auto forged = [this](const wire::RunningStep& step) {
     return !tickets_.sealed(step.spec());
   };
   const auto first = std::remove_if(steps.begin(), steps.end(), forged);
   if (first == steps.end()) return;
-  log_.error("node {} reports {} steps that no controller has made", report.name(),
-             std::distance(first, steps.end()));
+  log_of(request).error("node {} reports {} steps that no controller has made", report.name(),
+                        std::distance(first, steps.end()));
   steps.erase(first, steps.end());
 }
 
@@ -133,10 +138,11 @@ void Engine::configure_agents(Turn& turn) {
   }
 }
 
-bool Engine::speaks_for(Peer peer, const std::string& node, wire::Kind kind) {
-  agents_.heard(peer, std::chrono::steady_clock::now());
-  if (agents_.speaks_for(peer, node)) return true;
-  log_.info("{} about node {} from an agent that does not serve it", wire::name_of(kind), node);
+bool Engine::speaks_for(const Request& request, const std::string& node) {
+  agents_.heard(request.peer, std::chrono::steady_clock::now());
+  if (agents_.speaks_for(request.peer, node)) return true;
+  log_of(request).info("{} about node {} from an agent that does not serve it",
+                       wire::name_of(request.kind), node);
   return false;
 }
 
@@ -152,16 +158,17 @@ void Engine::find_owner_of_step(const wire::StepSpec& spec, Moment now) {
 
 void Engine::job_begun(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobBegun>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   state_->job_begun(*message, turn.now);
   changed_jobs_.insert(message->job_id());
 }
 
 void Engine::job_gone(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGone>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   if (!message->trouble().empty()) {
-    log_.error("node {}, job {}: {}", message->node(), message->job_id(), message->trouble());
+    log_of(request).error("node {}, job {}: {}", message->node(), message->job_id(),
+                          message->trouble());
   }
   state_->job_gone(*message, turn.now);
   changed_jobs_.insert(message->job_id());
@@ -172,31 +179,31 @@ void Engine::job_gone(Turn& turn, const Request& request) {
 
 void Engine::job_gpus(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGpus>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   if (state_->job_gpus(*message, turn.now)) changed_jobs_.insert(message->job_id());
 }
 
 void Engine::gpu_health(Turn& /*turn*/, const Request& request) {
   const auto message = decoded<wire::GpuHealth>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   state_->gpu_health(*message);
   changed_nodes_.insert(message->node());
 }
 
 void Engine::job_gpu_idle(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGpuIdle>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   state_->job_gpu_idle(*message, turn.now);
 }
 
 void Engine::step_started(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepStarted>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   const auto spec = wire::decode<wire::StepSpec>(message->spec());
   if (!spec) return outbox_.close(request.peer);
   if (!tickets_.sealed(message->spec())) {
-    log_.error("node {} says that step {}.{} runs there, which no controller has made",
-               message->node(), spec->job_id(), spec->step_id());
+    log_of(request).error("node {} says that step {}.{} runs there, which no controller has made",
+                          message->node(), spec->job_id(), spec->step_id());
     return;
   }
   state_->step_started(*spec, message->node(), turn.now);
@@ -206,7 +213,7 @@ void Engine::step_started(Turn& turn, const Request& request) {
 
 void Engine::step_ended(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepEnded>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
+  if (!message || !speaks_for(request, message->node())) return;
   state_->step_ended(*message, turn.now);
   changed_jobs_.insert(message->job_id());
   const job::Job* job = state_->find(message->job_id());
@@ -217,8 +224,8 @@ void Engine::step_ended(Turn& turn, const Request& request) {
 
 void Engine::node_trouble(Turn& turn, const Request& request) {
   const auto message = decoded<wire::NodeTrouble>(request);
-  if (!message || !speaks_for(request.peer, message->node(), request.kind)) return;
-  log_.error("node {}: {}", message->node(), message->reason());
+  if (!message || !speaks_for(request, message->node())) return;
+  log_of(request).error("node {}: {}", message->node(), message->reason());
   state_->node_trouble(message->node(), message->reason(), turn.now);
   changed_nodes_.insert(message->node());
 }
@@ -242,7 +249,8 @@ void Engine::beat(Turn& turn, const Request& request) {
 void Engine::peer_left(Turn& turn, Peer peer) {
   const std::vector<std::string> nodes = agents_.left(peer);
   if (!nodes.empty()) {
-    log_.info("lost the agent of {}{}", nodes.front(),
+    log_.of("node " + nodes.front())
+        .info("lost the agent of {}{}", nodes.front(),
               nodes.size() > 1 ? fmt::format(" and {} other nodes", nodes.size() - 1) : "");
   }
   for (const std::string& node : nodes) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/printable.h"
 #include "explain/table.h"
 #include "explain/words.h"
 #include "text/hostlist.h"
@@ -50,13 +51,11 @@ class Painter {
   bool on_;
 };
 
-/// Control characters would let a script write on the terminal: they are shown as ?.
+/// A script must not write on the terminal; a command of several lines stands in one.
 std::string printable(std::string_view text) {
   std::string out(text);
-  for (char& c : out) {
-    if (c == '\n' || c == '\t') c = ' ';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
+  std::ranges::replace_if(out, [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  make_printable(out, 0);
   return out;
 }
 

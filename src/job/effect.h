@@ -116,6 +116,7 @@ struct SwitchNodes {
 /// A line for the controller's log.
 struct Log {
   std::string text;
+  std::string source = {};  // who can cause it as often as he likes: "node n1"; "" = nobody can
 };
 
 using Effect = std::variant<BeginJob, EndJob, EndStep, SignalNodes, Suspend, Forget, GrantJob,

@@ -228,7 +228,8 @@ void State::job_begun(const wire::JobBegun& message, Time now) {
   if (message.has_refusal()) {
     const std::string text =
         message.refusal().lines().empty() ? "launch failed" : message.refusal().lines(0).text();
-    m.effect(Log{fmt::format("job {} on {}: {}", job->id, message.node(), text)});
+    m.effect(Log{fmt::format("job {} on {}: {}", job->id, message.node(), text),
+                 "node " + message.node()});
     job->flags.launch_failed = true;
     if (message.prolog_failed()) node_trouble(message.node(), "Prolog error", now);
     if (!job->running || job->flags.completing) return;

@@ -162,13 +162,14 @@ void State::Memory::take_gpus_out(cluster::NodeIndex index,
     const auto same = before.find(gpu);
     if (same != before.end() && same->second == why) continue;
     if (same == before.end()) {
-      effect(Log{fmt::format("node {}: GPU {} is out of service: {}", name, gpu, why)});
+      effect(Log{fmt::format("node {}: GPU {} is out of service: {}", name, gpu, why),
+                 "node " + name});
     }
     tell_holders(*this, index, gpu, why);
   }
   for (const auto& [gpu, why] : before) {
     if (now.contains(gpu)) continue;
-    effect(Log{fmt::format("node {}: GPU {} is in service again", name, gpu)});
+    effect(Log{fmt::format("node {}: GPU {} is in service again", name, gpu), "node " + name});
   }
   refresh_usable(index);
   ++version;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "net/log_timer.h"
 #include "net/test_fixture.h"
 
 namespace berth::net {
@@ -22,6 +23,26 @@ TEST_F(Timers, RunInTheOrderOfTheirTimesNotOfTheirMaking) {
   loop.at(now + milliseconds(1), [&] { seen += 'b'; });
   ASSERT_TRUE(until([&] { return seen.size() == 3; }));
   EXPECT_EQ(seen, "abc");
+}
+
+/// A log as far as LogTimer knows one.
+struct FewLines {
+  LineGate gate{{.lines = 1, .window = std::chrono::seconds(1), .sources = 4}};
+  std::vector<std::string> written;
+
+  LineGate& lines() { return gate; }
+  void tell_left_out() {
+    for (std::string& told : gate.ended()) written.push_back(std::move(told));
+  }
+};
+
+TEST_F(Timers, ALogTellsWhatItLeftOutWhenTheTimeIsOver) {
+  FewLines log;
+  const LogTimer<FewLines> timer(loop, log);
+  for (int i = 0; i < 5; ++i) log.gate.line("uid 1");
+  log.gate.line("uid 2");
+  ASSERT_TRUE(until([&] { return !log.written.empty(); }));
+  EXPECT_EQ(log.written, std::vector<std::string>{"4 more lines of uid 1 left out within 1 s"});
 }
 
 TEST_F(Timers, ACancelledOneDoesNotRunEvenWhenBothAreDue) {

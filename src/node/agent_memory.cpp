@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "node/agent.h"
 #include "node/gpu_holder.h"
 #include "wire/step_ids.h"
@@ -53,7 +54,8 @@ void Agent::name_over_user(const GpuMemory::Key& key, const GpuMemoryUse& use,
   const std::string user = holder == holders.end() ? std::string() : holder->user;
   const std::string step =
       fmt::format("{}.{}", use.step.key.job, step::step_name(use.step.key.step));
-  const std::string command = look_at_holder(use.pid).command;
+  // Others read it.
+  const std::string command = printable(look_at_holder(use.pid).command);
   for (const NodeJob& to : untold) {
     const std::vector<NodeStep> hear = steps_.running(to.node, to.job, to.attempt);
     if (hear.empty()) continue;  // it has not begun, or nothing of it runs: it is told later

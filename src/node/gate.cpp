@@ -227,7 +227,8 @@ bool Gate::settle(Waiting& waiting, bool last_chance) {
   if (!spec) {
     const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
     const std::string why(spec.error().what());
-    here_.log.error("a launch by user {} on {} is refused: {}", waiting.uid, ticket.node(), why);
+    here_.log.of_user(waiting.uid)
+        .error("a launch by user {} on {} is refused: {}", waiting.uid, ticket.node(), why);
     refuse(*waiting.connection, named(claimed, ticket.node(), why));
     return true;
   }
@@ -286,8 +287,8 @@ void Gate::attach(net::Connection& connection, const wire::Attach& message, uid_
   }
   auto released = connection.release();
   if (auto done = steps_.attach(at, std::move(released), message.read_only()); !done) {
-    here_.log.error("sattach to step {}.{} on {}: {}", at.key.job, step::step_name(at.key.step),
-                    at.node, done.error().what());
+    here_.log.of_user(uid).error("sattach to step {}.{} on {}: {}", at.key.job,
+                                 step::step_name(at.key.step), at.node, done.error().what());
   }
 }
 
@@ -313,7 +314,7 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
   wire::SuperviseFile order;
   *order.mutable_file() = message;
   auto done = hand_over(std::move(released), std::move(order), {});
-  if (!done) here_.log.error("sbcast: {}", done.error().what());
+  if (!done) here_.log.of_user(uid).error("sbcast: {}", done.error().what());
 }
 
 template <class Order>
@@ -351,7 +352,8 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
   auto spec = check_launch(ticket, key, std::time(nullptr), {.uid = caller.uid});
   if (!spec) {
     const std::string why(spec.error().what());
-    here_.log.error("a relay of user {} on {} is refused: {}", caller.uid, ticket.node(), why);
+    here_.log.of_user(caller.uid)
+        .error("a relay of user {} on {} is refused: {}", caller.uid, ticket.node(), why);
     const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
     return refuse(connection, named(claimed, ticket.node(), why));
   }
@@ -368,7 +370,8 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
       hand_over(std::move(released), std::move(order), [this, at](int) { relaying_.erase(at); });
   if (done) return;
   relaying_.erase(at);
-  here_.log.error("a relay of user {} on {}: {}", caller.uid, at.node, done.error().what());
+  here_.log.of_user(caller.uid)
+      .error("a relay of user {} on {}: {}", caller.uid, at.node, done.error().what());
 }
 
 }  // namespace berth::node

@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "net/fds.h"
+#include "net/log_timer.h"
 #include "net/paths.h"
 #include "node/agent.h"
 #include "step/oom_score.h"
@@ -117,6 +118,7 @@ Result<void> run_agent(const Options& given) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
   net::Loop loop;
+  const net::LogTimer<Log> log_timer(loop, log);
   for (const int signal : {SIGTERM, SIGINT}) loop.on_signal(signal, [&loop] { loop.stop(); });
   auto agent = Agent::open(loop, log, std::move(*inventory), std::move(place));
   if (!agent) return pass(std::move(agent.error()));

@@ -178,11 +178,12 @@ bool Steps::knows(std::uint32_t job, const std::string& step) const {
 void Steps::start(const NodeStep& at, const std::string& spec, const wire::Program& program,
                   std::optional<net::Connection::Released> client, Started done) {
   Step& step = add(at, spec);
+  const std::uint32_t uid = wire::decode<wire::StepSpec>(spec).value_or(wire::StepSpec()).uid();
   const auto give_up = [&](Error error) {
     if (client) refuse_client(here_.loop, std::move(*client), error);
     step::remove_step(step.record);
     drop_groups(step);
-    here_.log.error("step {} cannot start: {}", text_of(at), error.what());
+    here_.log.of_user(uid).error("step {} cannot start: {}", text_of(at), error.what());
     steps_.erase(at);
     done(pass(std::move(error)));
   };

@@ -62,7 +62,7 @@ TEST(Hostlist, RefusesAndNamesThePart) {
       {"n[1-300][1-300]", "The host list names more than 65536 nodes"},
       {"n*99999999999", "The host list names more than 65536 nodes"},
       {"n[1-40000],m[1-40000]", "The host list names more than 65536 nodes"},
-      {"a\x01z", "Invalid host list \"a?z\": a control character is no part of a name"},
+      {"a\x01z", "Invalid host list \"a\\x01z\": a control character is no part of a name"},
       {"n[9999999999999999999]",
        "Invalid host list \"n[9999999999999999999]\": \"9999999999999999999\" is not a number or a "
        "range like 1-4"},

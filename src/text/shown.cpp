@@ -1,15 +1,16 @@
 #include "text/shown.h"
 
-#include <algorithm>
+#include "base/printable.h"
 
 namespace berth::text {
 
 std::string shown(std::string_view s) {
   constexpr std::size_t kLongest = 60;
-  std::string out(s.substr(0, kLongest));
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return s.size() > kLongest ? out + "…" : out;
+  if (s.size() <= kLongest) return printable(s);
+  std::size_t end = 0;
+  // Not in the middle of a character.
+  for (std::size_t next = 0; next <= kLongest; next += character_at(s, next).length) end = next;
+  return printable(s.substr(0, end)) + "…";
 }
 
 }  // namespace berth::text

@@ -1,4 +1,4 @@
-// A piece of the user's text as a message may show it: bounded, without control characters.
+// A piece of the user's text as a message may show it: bounded, and printable (base/printable.h).
 #pragma once
 
 #include <string>
