@@ -105,7 +105,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("TreeWidth"),
     used("PropagateResourceLimits"),
     used("PropagateResourceLimitsExcept"),
-    shown_only("PropagatePrioProcess"),
+    used("PropagatePrioProcess"),
     used("UnkillableStepTimeout"),
     shown_only("UnkillableStepProgram"),
     used("OverTimeLimit"),

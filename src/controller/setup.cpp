@@ -81,6 +81,7 @@ wire::NodeConfig node_config_of(const conf::Config& config, const cluster::Clust
   out.set_health_check_program(keys.health_check_program);
   out.set_health_check_seconds(keys.health_check_seconds);
   out.set_gathers_bytes(keys.gathers());
+  out.set_propagate_niceness(keys.propagate_niceness);
   out.set_default_wait_seconds(keys.wait_seconds);
   out.set_constrain_devices(cluster.settings.constrain_devices);
   out.set_task_affinity(cluster.settings.task_affinity);

@@ -109,6 +109,7 @@ wire::Supervise Steps::order_for(const Step& step, const wire::Program& program)
   order.set_kill_wait_seconds(here_.config.kill_wait_seconds());
   order.set_unkillable_seconds(here_.config.unkillable_seconds());
   order.set_gathers_bytes(here_.config.gathers_bytes());
+  order.set_propagate_niceness(here_.config.propagate_niceness());
   order.set_mark(step.mark);
   order.set_open_files(here_.open_files);
   order.set_conf_path(here_.config.conf_path());

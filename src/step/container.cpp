@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -114,15 +116,48 @@ std::vector<pid_t> processes_marked(const std::string& assignment) {
   return found;
 }
 
+std::vector<pid_t> processes_holding(const std::string& file, int descriptor) {
+  std::vector<pid_t> found;
+  std::array<char, PATH_MAX> whole{};
+  if (::realpath(file.c_str(), whole.data()) == nullptr) return found;
+  const std::string_view wanted = whole.data();
+  each_process([&](pid_t pid) {
+    // The link's text: to follow it could wait for a file server that is dead.
+    const std::string link = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(descriptor);
+    std::array<char, PATH_MAX> target{};
+    const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
+    if (size > 0 && std::string_view(target.data(), static_cast<std::size_t>(size)) == wanted) {
+      found.push_back(pid);
+    }
+  });
+  return found;
+}
+
+std::string describe_process(pid_t pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const auto stat = stat_of(pid);
+  if (!stat) return std::to_string(pid);
+  std::string name = read_file(folder + "/comm").value_or("?");
+  // A user chooses it, and administrators read it.
+  std::erase_if(name, [](char c) { return c < ' ' || c > '~'; });
+  const std::string where = read_file(folder + "/wchan").value_or("");
+  std::string text = std::to_string(pid) + ' ' + name + " (" + stat->state;
+  if (!where.empty() && where != "0") text += ", in " + where;
+  return text + ')';
+}
+
 bool enter_cgroup(const std::string& path) {
   return write_to(path + "/cgroup.procs", "0");
 }
 
+void kill_cgroup(const std::string& path) {
+  if (write_to(path + "/cgroup.kill", "1")) return;
+  for (const pid_t pid : members_of(path)) ::kill(pid, SIGKILL);
+}
+
 bool clear_cgroup(const std::string& path) {
   if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return true;
-  if (!write_to(path + "/cgroup.kill", "1")) {
-    for (const pid_t pid : members_of(path)) ::kill(pid, SIGKILL);
-  }
+  kill_cgroup(path);
   // Those of its tasks.
   for (const std::string& name : cgroup::this_kernel().directories(path)) {
     clear_cgroup(path + '/' + name);
@@ -144,6 +179,12 @@ pid_t Container::start_outside(const std::function<void()>& child) {
   if (pid != 0) return pid;
   child();
   ::_exit(127);
+}
+
+pid_t Container::start_beside(const std::function<void()>& child) {
+  const pid_t pid = start_outside(child);
+  if (pid > 0) beside_.push_back(pid);
+  return pid;
 }
 
 pid_t Container::start(const std::function<void()>& child, const std::string& below) {
@@ -181,6 +222,7 @@ std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void
 
 std::vector<pid_t> Container::pids() const {
   std::vector<pid_t> found = path_.empty() ? descendants_of(::getpid()) : members_of(path_);
+  std::erase_if(found, [&](pid_t pid) { return std::ranges::find(beside_, pid) != beside_.end(); });
   for (const std::string& group : fences_) {
     for (const pid_t pid : members_of(group)) {
       if (std::ranges::find(found, pid) == found.end()) found.push_back(pid);

@@ -37,6 +37,11 @@ class Container {
   /// Outside of it: for epilogs, which run after it was killed.
   static pid_t start_outside(const std::function<void()>& child);
 
+  /// A child that is no part of it, and is neither signalled nor killed with it until
+  /// no_more_beside() or its end.
+  pid_t start_beside(const std::function<void()>& child);
+  void no_more_beside(pid_t child) { std::erase(beside_, child); }
+
   /// The kernel keeps count: pids() need not look at all processes of the machine.
   [[nodiscard]] bool grouped() const { return !path_.empty(); }
   /// Living processes in it, without this one.
@@ -55,15 +60,22 @@ class Container {
   std::string path_;
   Fd folder_;
   std::vector<std::string> fences_;
+  std::vector<pid_t> beside_;
   std::unique_ptr<LowDescriptors> low_ = LowDescriptors::reserve();
   std::unique_ptr<BorrowedStack> stack_;  // of children that share this memory
 };
 
 /// Living descendants of a process, by /proc.
 std::vector<pid_t> descendants_of(pid_t ancestor);
+/// Kills what is in a cgroup.
+void kill_cgroup(const std::string& path);
 /// Kills what is in a cgroup and removes it; false while something is left. For cgroups whose
 /// supervisor is gone.
 bool clear_cgroup(const std::string& path);
+/// Processes that have this file as that descriptor.
+std::vector<pid_t> processes_holding(const std::string& file, int descriptor);
+/// "4711 dd (D, in folio_wait_bit)": who it is, its state, and where it waits in the kernel.
+std::string describe_process(pid_t pid);
 /// Processes whose environment has this variable.
 std::vector<pid_t> processes_marked(const std::string& assignment);
 /// Moves this process there, of any version; false: errno tells why not.

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -63,6 +65,27 @@ void restore_open_files(std::uint64_t soft) {
   if (now.rlim_cur == soft) return;
   now.rlim_cur = std::min<rlim_t>(soft, now.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &now);
+}
+
+int niceness_of_task(std::uint32_t policy, int asked, int own, bool of_root) {
+  constexpr int kLowest = 19;
+  switch (policy) {
+    case 1:
+      return std::min(of_root ? asked : std::max(asked, own), kLowest);
+    case 2:
+      return std::min(std::max(asked, own + 1), kLowest);
+    default:
+      return own;
+  }
+}
+
+std::vector<std::string> set_niceness(std::uint32_t policy, int asked) {
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  const int given = niceness_of_task(policy, asked, own, ::geteuid() == 0);
+  if (given != own) ::setpriority(PRIO_PROCESS, 0, given);
+  if (policy == 0 || asked >= 0 || given <= asked) return {};
+  return {fmt::format("Can't propagate a niceness of {} from submit host: it is {} here", asked,
+                      ::getpriority(PRIO_PROCESS, 0))};
 }
 
 }  // namespace berth::step

@@ -25,13 +25,33 @@ void make_directories_above(const std::string& path) {
 }
 
 /// A pipe without a reader must not hold up the supervisor.
-int open_without_waiting(const std::string& path, int flags) {
-  const int fd = ::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666);
-  if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-  return fd;
+Fd open_without_waiting(const std::string& path, int flags) {
+  return Fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0666));
+}
+
+/// A task waits for whoever reads what it writes.
+void let_wait(const Fd& fd) {
+  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) & ~O_NONBLOCK);
 }
 
 }  // namespace
+
+void QueuedFile::write(std::string_view bytes) {
+  queue_ += bytes;
+  flush();
+}
+
+void QueuedFile::flush() {
+  std::size_t written = 0;
+  while (written < queue_.size()) {
+    const ssize_t n = ::write(fd_.get(), queue_.data() + written, queue_.size() - written);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    if (n <= 0) return queue_.clear();  // nobody will ever read it, or there is no room
+    written += static_cast<std::size_t>(n);
+  }
+  queue_.erase(0, written);
+}
 
 OutputFiles::OutputFiles(const wire::StepSpec& spec, const wire::Program& program,
                          std::string directory)
@@ -57,37 +77,56 @@ std::string OutputFiles::path_of(const std::string& pattern, std::uint32_t rank)
   return path;
 }
 
+Result<Fd> OutputFiles::open_to_write(const std::string& path) {
+  const ActingAs user(who_);
+  const mode_t before = ::umask(program_.umask());
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | (program_.append() ? 0 : O_TRUNC);
+  Fd fd = open_without_waiting(path, flags);
+  if (!fd && errno == ENOENT) {
+    make_directories_above(path);
+    fd = open_without_waiting(path, flags);
+  }
+  const int why = errno;
+  ::umask(before);
+  if (fd) return fd;
+  return fail(Code::io, fmt::format("Could not open file {}: {}", path, std::strerror(why)));
+}
+
 Result<std::shared_ptr<Fd>> OutputFiles::writing(const std::string& path) {
   if (const auto known = open_.find(path); known != open_.end()) return known->second;
-  int fd = -1;
-  int why = 0;
-  {
-    const ActingAs user(who_);
-    const mode_t before = ::umask(program_.umask());
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | (program_.append() ? 0 : O_TRUNC);
-    fd = open_without_waiting(path, flags);
-    if (fd < 0 && errno == ENOENT) {
-      make_directories_above(path);
-      fd = open_without_waiting(path, flags);
-    }
-    why = errno;
-    ::umask(before);
-  }
-  if (fd < 0) {
-    return fail(Code::io, fmt::format("Could not open file {}: {}", path, std::strerror(why)));
-  }
-  auto shared = std::make_shared<Fd>(fd);
+  auto fd = open_to_write(path);
+  if (!fd) return pass(std::move(fd.error()));
+  let_wait(*fd);
+  auto shared = std::make_shared<Fd>(std::move(*fd));
   open_.emplace(path, shared);
   return shared;
 }
 
+Result<std::shared_ptr<QueuedFile>> OutputFiles::queued(const std::string& path) {
+  if (const auto known = queued_.find(path); known != queued_.end()) return known->second;
+  auto fd = open_to_write(path);
+  if (!fd) return pass(std::move(fd.error()));
+  auto shared = std::make_shared<QueuedFile>(std::move(*fd));
+  queued_.emplace(path, shared);
+  return shared;
+}
+
+std::vector<QueuedFile*> OutputFiles::waiting() const {
+  std::vector<QueuedFile*> found;
+  for (const auto& [path, file] : queued_) {
+    if (file->backlog() > 0) found.push_back(file.get());
+  }
+  return found;
+}
+
 Result<std::shared_ptr<Fd>> OutputFiles::reading(const std::string& path) {
   const ActingAs user(who_);
-  const int fd = open_without_waiting(path, O_RDONLY);
-  if (fd < 0) {
+  Fd fd = open_without_waiting(path, O_RDONLY);
+  if (!fd) {
     return fail(Code::io, fmt::format("Could not open stdin file: {}", std::strerror(errno)));
   }
-  return std::make_shared<Fd>(fd);
+  let_wait(fd);
+  return std::make_shared<Fd>(std::move(fd));
 }
 
 }  // namespace berth::step

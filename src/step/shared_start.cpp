@@ -1,6 +1,8 @@
 // What shared_start.h promises.
 #include "step/shared_start.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,8 +12,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
+#include <ctime>
+#include <string_view>
 
 namespace berth::step {
 namespace {
@@ -66,6 +72,50 @@ long clone_to(const clone_args& args, const std::function<void()>& child) {
 #endif
 }
 
+/// A system call that leaves errno alone: it is the child's too.
+long call(long number, std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d = 0) {
+#if defined(__x86_64__)
+  long result = number;
+  register std::uint64_t fourth asm("r10") = d;
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(a), "S"(b), "d"(c), "r"(fourth)
+               : "rcx", "r11", "memory");
+  return result;
+#else
+  static_cast<void>(number);
+  static_cast<void>(a);
+  static_cast<void>(b);
+  static_cast<void>(c);
+  static_cast<void>(d);
+  return -ENOSYS;
+#endif
+}
+
+std::uint64_t address_of(const void* at) {
+  return reinterpret_cast<std::uint64_t>(at);
+}
+
+/// Whether a signal or a tracer holds the process. Without the heap: it is the child's too.
+bool is_stopped(pid_t pid) {
+  constexpr std::string_view kBegin = "/proc/";
+  constexpr std::string_view kEnd = "/stat";
+  std::array<char, 64> path{};
+  char* at = std::copy(kBegin.begin(), kBegin.end(), path.data());
+  at = std::to_chars(at, path.data() + path.size(), pid).ptr;
+  std::copy(kEnd.begin(), kEnd.end(), at);
+  const long fd = call(SYS_open, address_of(path.data()), O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return false;
+  std::array<char, 512> text{};
+  const long size =
+      call(SYS_read, static_cast<std::uint64_t>(fd), address_of(text.data()), text.size());
+  call(SYS_close, static_cast<std::uint64_t>(fd), 0, 0);
+  const std::string_view stat(text.data(), static_cast<std::size_t>(std::max(size, 0L)));
+  const std::size_t close = stat.rfind(')');
+  if (close == std::string_view::npos || close + 2 >= stat.size()) return false;
+  return stat[close + 2] == 'T' || stat[close + 2] == 't';
+}
+
 }  // namespace
 
 std::unique_ptr<BorrowedStack> BorrowedStack::make() {
@@ -83,7 +133,9 @@ BorrowedStack::~BorrowedStack() {
 
 pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child, Of of) {
   clone_args args{};
-  args.flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
+  args.flags =
+      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID | (cgroup >= 0 ? CLONE_INTO_CGROUP : 0);
+  args.child_tid = address_of(&busy_);
   if (of == Of::parent_of_caller) {
     args.flags |= CLONE_PARENT;  // with the signal that this process has for its own end
   } else {
@@ -92,10 +144,30 @@ pid_t BorrowedStack::start(int cgroup, const std::function<void()>& child, Of of
   args.stack = reinterpret_cast<std::uint64_t>(memory_);
   args.stack_size = kStack;
   if (cgroup >= 0) args.cgroup = static_cast<std::uint64_t>(cgroup);
+  busy_ = 1;
   const long result = clone_to(args, child);
-  if (result >= 0) return static_cast<pid_t>(result);
+  if (result >= 0) {
+    await(static_cast<pid_t>(result));
+    return static_cast<pid_t>(result);
+  }
   errno = static_cast<int>(-result);
   return -1;
+}
+
+/// Not CLONE_VFORK, whose wait nothing but the child's end or program can break: a child that its
+/// user has stopped would stop this process with it.
+void BorrowedStack::await(pid_t child) const {
+  bool was_stopped = false;
+  while (busy_.load(std::memory_order_acquire) != 0) {
+    constexpr timespec kLook{.tv_sec = 0, .tv_nsec = 200'000'000};
+    if (call(SYS_futex, address_of(&busy_), FUTEX_WAIT, 1, address_of(&kLook)) != -ETIMEDOUT) {
+      continue;
+    }
+    // Twice in a row: one that is only looked at by a tracer goes on.
+    const bool stopped = is_stopped(child);
+    if (stopped && was_stopped) call(SYS_kill, static_cast<std::uint64_t>(child), SIGKILL, 0);
+    was_stopped = stopped;
+  }
 }
 
 std::vector<pid_t> BorrowedStack::start_all(int cgroup,

@@ -2,6 +2,7 @@
 #include "step/shared_start.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,25 @@ TEST(SharedStartOne, ThatCannotRunItsProgramEndsAlone) {
   ASSERT_EQ(pids.size(), 2U);
   EXPECT_EQ(WEXITSTATUS(status_of(pids[0])), 9);
   EXPECT_EQ(WEXITSTATUS(status_of(pids[1])), 127);
+}
+
+/// Before it runs its program a child belongs to the user already, who can stop it.
+TEST(SharedStartOne, ThatIsStoppedDoesNotStopItsParent) {
+  for (const std::size_t count : {2U, 24U}) {
+    Container container("");
+    std::vector<std::function<void()>> children(count, [] { ::_exit(3); });
+    children[1] = [] {
+      ::kill(::getpid(), SIGSTOP);
+      ::_exit(4);
+    };
+    const std::vector<pid_t> pids = container.start_sharing(children);
+    ASSERT_EQ(pids.size(), count);
+    if (!BorrowedStack::make()) ::kill(pids[1], SIGKILL);  // a fork: nobody waits for it
+    const int stopped = status_of(pids[1]);
+    EXPECT_TRUE(WIFSIGNALED(stopped) && WTERMSIG(stopped) == SIGKILL) << stopped;
+    EXPECT_EQ(WEXITSTATUS(status_of(pids[0])), 3);
+    for (std::size_t i = 2; i < count; ++i) EXPECT_EQ(WEXITSTATUS(status_of(pids[i])), 3);
+  }
 }
 
 TEST(SharedStartOne, ADescriptorThatIsNoCgroupIsAnError) {

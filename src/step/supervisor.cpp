@@ -20,6 +20,8 @@ namespace {
 
 constexpr int kDefaultKillWait = 30;
 constexpr std::chrono::milliseconds kMemoryLook{500};
+/// Beyond this the tasks wait for whoever reads the pipe that their output goes to.
+constexpr std::size_t kFileBacklog = 1024 * 1024;
 
 Fd take_signals() {
   ::signal(SIGPIPE, SIG_IGN);
@@ -128,16 +130,22 @@ void Supervisor::poll_once() {
       add(task.in.get(), POLLOUT, [this, &task](short) { write_input(task); });
     }
     for (Stream& stream : task.streams) {
-      if (!stream.fd || (full && !stream.file)) continue;
+      const bool waits = stream.file ? stream.file->backlog() > kFileBacklog : full;
+      if (!stream.fd || waits) continue;
       add(stream.fd.get(), POLLIN,
           [this, &task, &stream](short) { read_stream(task, stream, false); });
     }
   }
 
+  for (QueuedFile* file : files_.waiting()) {
+    add(file->fd(), POLLOUT, [file](short) { file->flush(); });
+  }
+
   if (phase_ == Phase::running) keys_.add_polled(add, full);
 
   int wait_ms = -1;
-  for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_}) {
+  for (const auto& when :
+       {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_, writer_until_}) {
     if (!when) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*when - Clock::now()).count();
     const int ms = static_cast<int>(std::clamp<long>(left, 0, 3'600'000));
@@ -180,6 +188,7 @@ void Supervisor::run_timers() {
     retry_at_ = now + std::chrono::milliseconds(200);
   }
   if (due(stuck_at_) && phase_ != Phase::over) report_stuck();
+  if (due(writer_until_) && writer_ > 0) ::kill(writer_, SIGKILL);
 }
 
 void Supervisor::drop_closed() {
@@ -216,7 +225,11 @@ void Supervisor::accept_agent() {
     state.add_pids(task.exited ? 0 : static_cast<std::uint32_t>(std::max(task.pid, 0)));
   }
   agents_.back()->send(state);
-  if (phase_ == Phase::over || stuck_) agents_.back()->send(result());
+  if (phase_ == Phase::over) {
+    agents_.back()->send(result());
+  } else if (stuck_) {
+    report_stuck();
+  }
 }
 
 void Supervisor::read_agent(Peer& agent) {

@@ -48,9 +48,9 @@ class Supervisor {
     Fd fd;
     bool error = false;
     LineCutter cutter;
-    std::shared_ptr<Fd> file;  // none = to the clients
-    bool line_open = false;    // of a labelled file
-    bool used = false;         // something was written to it
+    std::shared_ptr<QueuedFile> file;  // none = to the clients
+    bool line_open = false;            // of a labelled file
+    bool used = false;                 // something was written to it
   };
   struct Task {
     const wire::TaskSpec* spec = nullptr;
@@ -99,6 +99,7 @@ class Supervisor {
   };
   Result<void> start_some(std::span<Task> tasks);
   Result<Starting> make_ready(Task& task);
+  [[nodiscard]] static bool may_wait(const Task& task, bool error, int fd);
   void started(Starting& starting, pid_t pid);
   void start_epilogs(Task& task);
   void tell_launched(const Error* refusal);
@@ -124,7 +125,12 @@ class Supervisor {
 
   // supervisor_end.cpp
   void end(const std::string& cause, bool now);
+  /// To the clients; without any, to the file of the step's errors.
   void say(const std::string& text, bool as_it_is = false);
+  /// What was said to a file, by a process that may wait for it: this one never does.
+  void write_lines();
+  /// Who ended the step and why, for the user's eyes.
+  void announce_end(const std::string& cause, bool now);
   void signal_step(int number, bool tasks_only);
   /// srun is told when all is stopped and when it goes on: its clocks stop too.
   void tell_paused(bool paused);
@@ -137,6 +143,7 @@ class Supervisor {
   void advance();
   void finish();
   void report_stuck();
+  [[nodiscard]] wire::StepEnded stuck_report() const;
   wire::StepEnded result() const;
   void tell_agents(const wire::StepEnded& ended);
 
@@ -181,6 +188,8 @@ class Supervisor {
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;
+  std::string lines_;  // for the file of errors
+  pid_t writer_ = 0;   // of lines
   bool paused_ = false;
   std::uint64_t memory_kills_ = 0;
   std::string cause_;
@@ -191,6 +200,7 @@ class Supervisor {
   std::optional<Clock::time_point> stuck_at_;
   std::optional<Clock::time_point> leave_at_;
   std::optional<Clock::time_point> memory_at_;  // --oom-kill-step: to look again
+  std::optional<Clock::time_point> writer_until_;
   std::chrono::milliseconds retry_delay_{1};
   wire::StepUsage usage_;
 };

@@ -22,6 +22,8 @@ namespace {
 constexpr std::chrono::milliseconds kLongestRetry{500};
 /// How long a client may take to read the end of the output, and then to close.
 constexpr std::chrono::seconds kLongestStay{300};
+/// How long the lines of the supervisor may take to be written.
+constexpr std::chrono::seconds kLongestWrite{2};
 
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
@@ -45,38 +47,48 @@ void Supervisor::say(const std::string& text, bool as_it_is) {
     for (auto& client : clients_) client->peer.send(line);
     return;
   }
-  for (const Task& task : tasks_) {
-    if (!task.err_file) continue;
-    write_all(task.err_file->get(), (as_it_is ? "" : "slurmstepd: error: ") + text + '\n');
-    return;
-  }
+  lines_ += (as_it_is ? "" : "slurmstepd: error: ") + text + '\n';
+  write_lines();
 }
 
+void Supervisor::write_lines() {
+  if (lines_.empty() || writer_ > 0) return;
+  const std::string text = std::exchange(lines_, {});
+  const auto to =
+      std::ranges::find_if(tasks_, [](const Task& task) { return bool(task.err_file); });
+  if (to == tasks_.end()) return;
+  const int file = to->err_file->get();
+  writer_ = container_.start_beside([&] { write_as_user(who_, file, text); });
+  if (writer_ > 0) writer_until_ = Clock::now() + kLongestWrite;
+}
+
+void Supervisor::announce_end(const std::string& cause, bool now) {
+  if (spec_.node_id() != 0) return;
+  const std::string what =
+      spec_.step_id() == wire::kBatchStep
+          ? fmt::format("JOB {}", spec_.job_id())
+          : fmt::format("STEP {}.{}", spec_.job_id(), step_name(spec_.step_id()));
+  const std::string why = cause == "SIGNAL"
+                              ? fmt::format("to SIGNAL {}", now ? "Killed" : "Terminated")
+                              : "TO " + cause;
+  say(fmt::format("*** {} ON {} CANCELLED AT {} DUE {} ***", what, spec_.node(), now_text(), why));
+}
+
+/// Signals first: nothing that is said may hold them up.
 void Supervisor::end(const std::string& cause, bool now) {
   if (phase_ != Phase::running) return;
-  if (cause_.empty() && !cause.empty()) {
-    cause_ = cause;
-    if (spec_.node_id() == 0) {
-      const std::string what =
-          spec_.step_id() == wire::kBatchStep
-              ? fmt::format("JOB {}", spec_.job_id())
-              : fmt::format("STEP {}.{}", spec_.job_id(), step_name(spec_.step_id()));
-      const std::string why = cause == "SIGNAL"
-                                  ? fmt::format("to SIGNAL {}", now ? "Killed" : "Terminated")
-                                  : "TO " + cause;
-      say(fmt::format("*** {} ON {} CANCELLED AT {} DUE {} ***", what, spec_.node(), now_text(),
-                      why));
-    }
-  }
+  const bool first = cause_.empty() && !cause.empty();
+  if (first) cause_ = cause;
   const auto time = Clock::now();
   if (now) {
     kill_at_ = time;
-    return run_timers();
+    run_timers();
+  } else if (!kill_at_ && !killed_) {
+    kill_at_ = time + std::chrono::seconds(order_.kill_wait_seconds());
+    container_.signal(SIGCONT, leaders());
+    container_.signal(SIGTERM, leaders());
   }
-  if (kill_at_ || killed_) return;
-  kill_at_ = time + std::chrono::seconds(order_.kill_wait_seconds());
-  container_.signal(SIGCONT, leaders());
-  container_.signal(SIGTERM, leaders());
+  if (first) announce_end(cause, now);
 }
 
 void Supervisor::signal_step(int number, bool tasks_only) {
@@ -127,6 +139,11 @@ void Supervisor::reap() {
     usage_.set_system_microseconds(usage_.system_microseconds() + microseconds(usage.ru_stime));
     if (task != tasks_.end()) task_exited(*task, status, usage, bytes);
     for (Task& one : tasks_) std::erase(one.epilogs, pid);
+    if (pid == writer_) {
+      container_.no_more_beside(std::exchange(writer_, 0));
+      writer_until_.reset();
+      write_lines();
+    }
   }
 }
 
@@ -195,6 +212,8 @@ void Supervisor::advance() {
     // to say how their tasks ended.
     const bool told = kill_at_ && !killed_ && spec_.step_id() == wire::kBatchStep;
     if (told && children_left_) return;
+    // Who reads a pipe gets all of it, unless the step has to be over now.
+    if (!killed_ && !files_.waiting().empty()) return;
     phase_ = Phase::clearing;
     if (ran_out_of_memory()) say_out_of_memory();
     kill_at_.reset();
@@ -230,12 +249,23 @@ wire::StepEnded Supervisor::result() const {
   return ended;
 }
 
+wire::StepEnded Supervisor::stuck_report() const {
+  wire::StepEnded report = result();
+  std::vector<pid_t> left = container_.pids();
+  if (writer_ > 0) left.push_back(writer_);
+  for (const pid_t pid : left) report.add_stuck_pids(static_cast<std::uint32_t>(pid));
+  return report;
+}
+
+/// Not in the record: the step is not over before they are gone.
 void Supervisor::report_stuck() {
+  const wire::StepEnded report = stuck_report();
+  if (report.stuck_pids().empty()) return;  // they went just now
   stuck_ = true;
-  if (trouble_.empty()) trouble_ = "Kill task failed";
-  wire::StepEnded ended = result();
-  for (const pid_t pid : container_.pids()) ended.add_stuck_pids(static_cast<std::uint32_t>(pid));
-  tell_agents(ended);
+  for (auto& agent : agents_) {
+    agent->send(report);
+    agent->flush();
+  }
 }
 
 void Supervisor::tell_agents(const wire::StepEnded& ended) {

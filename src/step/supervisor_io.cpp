@@ -19,6 +19,8 @@ constexpr std::size_t kInputBacklog = 16 * 1024 * 1024;
 /// A sattach that reads more slowly than the step writes is dropped.
 constexpr std::size_t kAttachedBacklog = 8 * 1024 * 1024;
 constexpr std::size_t kPiece = 64 * 1024;
+/// More than a pipe holds: what a task wrote before it ended. Others may go on writing for ever.
+constexpr std::size_t kMostDrained = 4 * 1024 * 1024;
 constexpr char kEndOfTerminalInput = 4;
 
 }  // namespace
@@ -132,6 +134,7 @@ void Supervisor::write_input(Task& task) {
 
 void Supervisor::read_stream(Task& task, Stream& stream, bool drain) {
   char buffer[kPiece];
+  std::size_t seen = 0;
   do {
     if (!stream.fd) return;
     const ssize_t n = ::read(stream.fd.get(), buffer, sizeof buffer);
@@ -142,7 +145,8 @@ void Supervisor::read_stream(Task& task, Stream& stream, bool drain) {
       return pass_on(task, stream, stream.cutter.rest(), true);
     }
     pass_on(task, stream, stream.cutter.take({buffer, static_cast<std::size_t>(n)}), false);
-  } while (drain);
+    seen += static_cast<std::size_t>(n);
+  } while (drain && seen < kMostDrained);
 }
 
 void Supervisor::pass_on(Task& task, Stream& stream, std::string bytes, bool end) {
@@ -151,7 +155,7 @@ void Supervisor::pass_on(Task& task, Stream& stream, std::string bytes, bool end
   if (stream.file) {
     const std::size_t width = std::to_string(spec_.ntasks() > 0 ? spec_.ntasks() - 1 : 0).size();
     const std::string label = fmt::format("{:>{}}: ", task.spec->rank(), width);
-    write_all(stream.file->get(), labelled(bytes, label, stream.line_open));
+    stream.file->write(labelled(bytes, label, stream.line_open));
     return;
   }
   wire::Output output;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -42,6 +43,16 @@ Result<std::shared_ptr<Fd>> nothing(int flags) {
   return std::make_shared<Fd>(fd);
 }
 
+/// Whoever writes to it may have to wait for somebody.
+bool is_read_by_somebody(int fd) {
+  struct stat found{};
+  if (::fstat(fd, &found) != 0) return true;
+  if (S_ISREG(found.st_mode)) return false;
+  constexpr unsigned kNullMajor = 1;
+  constexpr unsigned kNullMinor = 3;
+  return !S_ISCHR(found.st_mode) || found.st_rdev != makedev(kNullMajor, kNullMinor);
+}
+
 /// A terminal pair whose slave belongs to the user.
 Result<std::pair<Fd, Fd>> open_terminal(const Identity& who) {
   const ActingAs user(who);
@@ -75,6 +86,12 @@ void Supervisor::launch() {
 }
 
 void Supervisor::start_tasks() {
+  // What is not written down would be started again by whoever finds no trace of it.
+  if (!write_all(record_.get(), wire::framed(wire::StepStarted()))) {
+    const std::string why =
+        fmt::format("the node cannot record the start: {}", std::strerror(errno));
+    return give_up_launch(fail(Code::io, why).error());
+  }
   tasks_.resize(static_cast<std::size_t>(spec_.tasks_size()));
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
@@ -83,7 +100,6 @@ void Supervisor::start_tasks() {
     keys_.put_common(all);
     if (order_.emulated()) all.insert_or_assign("BERTH_PRETENDED", "1");
   });
-  write_all(record_.get(), wire::framed(wire::StepStarted()));
   crash_.reached("step.before_tasks");
   for (std::size_t first = 0; first < tasks_.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, tasks_.size() - first);
@@ -184,6 +200,14 @@ const wire::TaskFence& Supervisor::fence_of(const Task& task) const {
                                              : wire::TaskFence::default_instance();
 }
 
+/// A task's first words go to a pipe that this process reads later, or to a file. Not so where the
+/// user has named something else.
+bool Supervisor::may_wait(const Task& task, bool error, int fd) {
+  const bool streamed = std::ranges::any_of(
+      task.streams, [&](const Stream& stream) { return stream.error == error; });
+  return !streamed && is_read_by_somebody(fd);
+}
+
 Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   Result<TaskEnds> ends = make_streams(task);
   if (!ends) return pass(std::move(ends.error()));
@@ -199,8 +223,11 @@ Result<Supervisor::Starting> Supervisor::make_ready(Task& task) {
   start.out = ends->out->get();
   start.err = ends->err->get();
   start.terminal = ends->terminal;
-  // Entering a group of cgroup v1 may wait for the kernel.
-  const bool takes_a_while = start.has_prologs() || !start.groups.empty();
+  // Entering a group of cgroup v1 may wait for the kernel, and what is said to a pipe for its
+  // reader.
+  const bool takes_a_while =
+      start.has_prologs() || !start.groups.empty() ||
+      (!ends->terminal && (may_wait(task, false, start.out) || may_wait(task, true, start.err)));
   return Starting{&task, std::move(*ends), std::move(pmi), PreparedTask(std::move(start)),
                   takes_a_while};
 }
@@ -292,10 +319,11 @@ Result<std::shared_ptr<Fd>> Supervisor::make_output(Task& task, const wire::Stdi
   stream.error = error;
   stream.cutter = LineCutter(program.unbuffered() && !program.label());
   if (how.kind() == "file") {
-    auto file = files_.writing(files_.path_of(how.pattern(), task.spec->rank()));
+    const std::string path = files_.path_of(how.pattern(), task.spec->rank());
+    if (!program.label()) return files_.writing(path);
+    auto file = files_.queued(path);
     if (!file) return pass(std::move(file.error()));
-    if (!program.label()) return *file;
-    stream.file = *file;
+    stream.file = std::move(*file);
   } else {
     const bool to_client =
         order_.has_client() && (how.kind() == "client" || how.kind().empty() ||

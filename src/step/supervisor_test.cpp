@@ -1,6 +1,8 @@
 // Steps as a client and an agent see them.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "step/supervisor_test_fixture.h"
 
 namespace berth::step {
@@ -243,6 +245,94 @@ TEST_F(SupervisorTest, AnEndThatComesWithTheOrderIsNotLost) {
   finish();
   EXPECT_EQ(WTERMSIG(status_of(0)), SIGTERM);
   EXPECT_EQ(ended_->cause(), "SIGNAL");
+}
+
+/// A pipe that somebody has opened to read, and does not read.
+Fd unread_pipe(const std::string& path) {
+  EXPECT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  return Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+TEST_F(SupervisorTest, AnEndDoesNotWaitForAPipeThatNobodyReads) {
+  batch("#!/bin/sh\necho up >&2\necho $$ >pid\nhead -c 1000000 /dev/zero\nsleep 1000\n");
+  const Fd reader = unread_pipe(directory_ + "/slurm-5.out");
+  start();
+  ASSERT_TRUE(eventually([&] { return file("pid").ends_with('\n'); }));
+  wire::SuperviseEnd end;
+  end.set_cause("TIME LIMIT");
+  agent_->send(end);
+  agent_->flush();
+  finish();
+  EXPECT_EQ(WTERMSIG(status_of(0)), SIGTERM);
+}
+
+TEST_F(SupervisorTest, LabelledOutputWaitsForItsReaderAndArrivesWhole) {
+  tasks(2);
+  program().set_label(true);
+  program().mutable_stdout()->set_kind("file");
+  program().mutable_stdout()->set_pattern("pipe");
+  shell("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo done$SLURM_PROCID >&2; exit 3");
+  const Fd reader = unread_pipe(directory_ + "/pipe");
+  start();
+  // It answers although its output stands still.
+  ASSERT_TRUE(until([&] { return reply_.has_value(); }));
+  measure();
+  std::size_t seen = 0;
+  ASSERT_TRUE(eventually([&] {
+    char buffer[65536];
+    for (ssize_t n = 0; (n = ::read(reader.get(), buffer, sizeof buffer)) > 0;) {
+      seen += static_cast<std::size_t>(std::count(buffer, buffer + n, 'x'));
+    }
+    return seen == 6'000'000;
+  }));
+  finish();
+  EXPECT_EQ(WEXITSTATUS(status_of(1)), 3);
+}
+
+TEST_F(SupervisorTest, LabelledOutputThatNobodyReadsHoldsUpNoEnd) {
+  program().set_label(true);
+  program().mutable_stdout()->set_kind("file");
+  program().mutable_stdout()->set_pattern("pipe");
+  shell("echo up >&2; exec head -c 100000000 /dev/zero");
+  const Fd reader = unread_pipe(directory_ + "/pipe");
+  start();
+  ASSERT_TRUE(until([&] { return reply_.has_value(); }));
+  order_.set_kill_wait_seconds(600);
+  wire::SuperviseEnd end;
+  end.set_now(true);
+  agent_->send(end);
+  agent_->flush();
+  finish();
+  EXPECT_EQ(WTERMSIG(status_of(0)), SIGKILL);
+}
+
+TEST_F(SupervisorTest, WhatGoesOnWritingHoldsUpNothing) {
+  shell("yes & exit 4");
+  start();
+  ASSERT_TRUE(until([&] { return reply_.has_value(); }));
+  finish();
+  EXPECT_EQ(WEXITSTATUS(status_of(0)), 4);
+}
+
+TEST_F(SupervisorTest, WordsBeforeTheProgramGoToAFullPipeToo) {
+  program().set_cpu_bind_report("verbose");
+  spec_.mutable_tasks(0)->set_cpus("0");
+  program().mutable_stderr()->set_kind("file");
+  program().mutable_stderr()->set_pattern("full");
+  const Fd reader = unread_pipe(directory_ + "/full");
+  const Fd writer(::open((directory_ + "/full").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  const std::string much(1 << 16, 'x');
+  while (::write(writer.get(), much.data(), much.size()) > 0) {
+  }
+  shell("true");
+  start();
+  ASSERT_TRUE(until([&] { return reply_.has_value(); }));
+  wire::SuperviseEnd end;
+  end.set_now(true);
+  agent_->send(end);
+  agent_->flush();
+  finish();
+  EXPECT_EQ(WTERMSIG(status_of(0)), SIGKILL);
 }
 
 TEST_F(SupervisorTest, ClientThatVanishesEndsTheStep) {

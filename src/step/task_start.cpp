@@ -238,14 +238,17 @@ void PreparedTask::run(const LowDescriptors* low) {
   take_streams(start_);
   reset_signals();
   restore_open_files(start_.order.open_files());
-  const std::vector<std::string> lines = set_limits(program.limits());
-  if (program.niceness() != 0) ::setpriority(PRIO_PROCESS, 0, program.niceness());
   become_the_user(start_);
   // After the ids: changing them clears it. The supervisor's death must not leave tasks behind.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::umask(program.umask());
+  const std::vector<std::string> lines = set_limits(program.limits());
   for (const wire::Line& line : start_.task.messages()) say(line.text());
   for (const std::string& line : lines) say(line);
+  for (const std::string& line :
+       set_niceness(start_.order.propagate_niceness(), program.niceness())) {
+    say(line);
+  }
   bind_to_cpus(start_);
   enter_directory(start_);
   check_temporary_directory(start_.environment, block_);
@@ -274,6 +277,17 @@ void PreparedTask::run(const LowDescriptors* low) {
     say(fmt::format("execve(): {}: {}", file_, std::strerror(why)));
   }
   ::_exit(why);
+}
+
+void write_as_user(const Identity& who, int file, std::string_view text) {
+  // Nothing of the supervisor's: one that hangs must not hold its record or its connections.
+  ::dup2(file, STDOUT_FILENO);
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
+  ::setpgid(0, 0);
+  reset_signals();
+  if (!who.become()) ::_exit(1);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::_exit(write_all(STDOUT_FILENO, text) ? 0 : 1);
 }
 
 void run_epilog(const TaskStart& start, const std::string& program) {

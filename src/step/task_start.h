@@ -55,6 +55,9 @@ class PreparedTask {
 /// As PreparedTask::run() for a task epilog: ids, directory, environment; its output is the task's.
 [[noreturn]] void run_epilog(const TaskStart& start, const std::string& program);
 
+/// Writes to a file of the user's, as the user, and ends this process; it may wait for the file.
+[[noreturn]] void write_as_user(const Identity& who, int file, std::string_view text);
+
 /// The file that execve is given for argv[0]; the word itself when there is none. `path`: the
 /// variable PATH.
 std::string find_program(const std::string& word, const std::string& directory,
