@@ -28,6 +28,7 @@ constexpr std::string_view kUsage =
     "  WAY             how to prove who calls, beyond what is sent:\n"
     "    identity FILE       with the certificate of a node (identity.pem of its spool)\n"
     "    munge               a Hello with a munge credential is sent first\n"
+    "    munge-to FILE       the same Hello, written to a file instead\n"
     "    handover NAME KEY   hex, from a ticket: as a client of an agent; the first frame of the\n"
     "                        input is what the agent gets\n";
 constexpr std::chrono::seconds kPatience{10};
@@ -128,10 +129,14 @@ int run(const Way& way) {
       if (auto done = client->shake_hands(kPatience); !done) return complain(done.error().what());
     }
   }
-  if (way.kind == "munge") {
+  if (way.kind.starts_with("munge")) {
     auto hello = auth::make_hello("berth-probe", client->session()->binding(auth::kCallerPurpose));
     if (!hello) return complain(hello.error().what());
-    client->queue(*hello);
+    if (way.kind == "munge") {
+      client->queue(*hello);
+    } else {
+      std::ofstream(way.first, std::ios::binary) << wire::framed(*hello);
+    }
   }
   fmt::print(stderr, "connected\n");
   return talk(*client);
