@@ -106,9 +106,10 @@ test-tsan: deps
 	  -R '^($(subst $(space),|,$(TSAN_TESTS)))$$'
 	tools/sanitizer-reports BERTH_BIN=build-tsan/bin $(PYTHON) tests/soak/load.py --seconds 120
 
-# 500 kill schedules, 10,000 jobs with a line about memory for every 1,000, 1,000 times a GPU that comes and goes.
+# 500 kill schedules on one machine and 500 over four hosts, 10,000 jobs with a line about memory for every 1,000, 1,000 times a GPU that comes and goes.
 soak-live: build
 	$(PYTHON) tests/crash/schedule.py --seed 1 --count 500
+	$(PYTHON) tests/hosts/schedules.py --seed 1 --count 500
 	$(PYTHON) tests/soak/jobs.py --jobs 10000
 	BERTH_FLAPS=1000 $(PYTHON) -m pytest -q -p no:cacheprovider tests/test_gpu_health.py -k comes_and_goes
 
