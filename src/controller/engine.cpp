@@ -168,6 +168,7 @@ void Engine::take_turn(std::vector<Event> events) {
   more_to_do_ = false;
   ++figures_.turns;
   figures_.queued = events.size();
+  if (store_.damaged() && !damage_told_) tell_damage();
   for (Event& event : events) handle(turn, event);
   pass_time(turn);
   if (!held_steps_.empty()) try_held_steps(turn.now);

@@ -125,6 +125,7 @@ class Engine {
   void carry_on(Turn& turn, Effects effects);
   void cannot_store(Turn& turn, store::Batch batch, Effects effects, const Error& why);
   [[nodiscard]] Error store_error() const;
+  void tell_damage();
 
   // requests.cpp, submissions.cpp, operations.cpp: what clients ask for
   static Handler handler_of(wire::Kind kind);
@@ -259,6 +260,7 @@ class Engine {
   std::vector<Then> withheld_thens_;
   std::vector<Event> postponed_;
   std::uint32_t next_job_id_ = 0;
+  bool damage_told_ = false;
 
   // What readers have not seen yet
   std::set<job::JobId> changed_jobs_;

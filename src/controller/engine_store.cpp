@@ -55,14 +55,17 @@ Result<void> Engine::read_store(job::Time now) {
   advised_cluster_ = std::make_shared<const cluster::Cluster>(cluster);
   adviser_.forget();
   auto state = std::make_unique<job::State>(std::move(cluster), std::move(policy));
+  std::optional<Error> damage;
   state->load(
       stored,
-      [this](std::uint64_t key) -> std::optional<wire::Asked> {
+      [&](std::uint64_t key) -> std::optional<wire::Asked> {
         auto asked = store_.asked(key);
-        if (!asked) return std::nullopt;
-        return std::move(*asked);
+        if (asked) return std::move(*asked);
+        if (store::is_damage(asked.error())) damage = asked.error();
+        return std::nullopt;
       },
       now);
+  if (damage) return pass(std::move(*damage));
   scheduler_ = std::make_unique<schedule::Scheduler>();
   state_ = std::move(state);
   all_changed_ = all_jobs_changed_ = true;
@@ -162,6 +165,15 @@ void Engine::finish(Turn& turn) {
 void Engine::carry_on(Turn& turn, Effects effects) {
   for (Then& then : turn.thens) then.run();
   for (const job::Effect& effect : effects) carry_out(effect, turn.now);
+}
+
+void Engine::tell_damage() {
+  damage_told_ = true;
+  log_.error(
+      "the store is damaged: {}; it has been so since it was written. `berthctld --check` says "
+      "more "
+      "when the controller is stopped, `berth restore FILE` puts a backup in its place",
+      store_.damage());
 }
 
 Error Engine::store_error() const {

@@ -139,11 +139,20 @@ void put_requests(Report& report, const RequestCounts::Counts& counts, Users& us
   report.heading("\tNo pending RPCs");
 }
 
+void put_store(Report& report, const StoreFigures& store) {
+  report.gap();
+  report.heading("Store statistics");
+  report.count("\tCommits: ", store.commits);
+  report.line("\tAll verified: ",
+              store.verified_at == 0 ? "not yet" : fmt::format("@{}", store.verified_at));
+  report.line("\tDamage: ", store.damage.empty() ? "none" : store.damage);
+}
+
 }  // namespace
 
 wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures,
                                    const RequestCounts::Counts& requests, Users& users,
-                                   job::Time now) {
+                                   const StoreFigures& store, job::Time now) {
   wire::DiagnoseReply reply;
   Report report(reply);
   report.line("now", std::to_string(now));
@@ -162,6 +171,7 @@ wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figur
               fmt::format("{} microseconds", clock_latency()));
   report.gap();
   put_requests(report, requests, users);
+  put_store(report, store);
   return reply;
 }
 

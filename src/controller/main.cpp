@@ -13,6 +13,7 @@
 
 #include "base/version.h"
 #include "controller/daemon.h"
+#include "controller/offline.h"
 #include "controller/options.h"
 
 namespace {
@@ -41,6 +42,10 @@ int main(int argc, char** argv) {
     return 0;
   }
   ::signal(SIGPIPE, SIG_IGN);
+  if (options->offline()) {
+    const auto code = berth::controller::run_offline(*options);
+    return code ? *code : complain(code.error());
+  }
   if (auto done = berth::controller::run_controller(*options); !done) {
     return complain(done.error());
   }

@@ -71,8 +71,11 @@ void Engine::diagnose(Turn& turn, const Request& request) {
     return outbox_.answer(request.peer, wire::DiagnoseReply());
   }
   figures_.connected_agents = agents_.count();
-  outbox_.answer(request.peer,
-                 diagnose_reply(*state_, figures_, parts_.requests.counts(), users_, turn.now));
+  outbox_.answer(request.peer, diagnose_reply(*state_, figures_, parts_.requests.counts(), users_,
+                                              {.commits = store_.memory().commits,
+                                               .verified_at = store_.verified_at(),
+                                               .damage = store_.damage()},
+                                              turn.now));
 }
 
 Result<void> Engine::read_setup_again(Turn& turn) {

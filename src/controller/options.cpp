@@ -16,6 +16,10 @@ The controller of a cluster: takes jobs, decides where and when they run, rememb
   --log FILE         append the log to FILE; default: SlurmctldLogFile, in the foreground stderr
   -D, --foreground   stay in the foreground
   --emulate          the nodes are pretended ones, all of them on this machine
+  --check            read all that is stored, say what is wrong with it, and stop
+  --backup FILE      copy all that is stored into FILE, also while a controller runs, and stop
+  --restore FILE     put a backup in the place of what is stored, and stop
+  --accept-loss      take what is stored as it is although more was acknowledged, and stop
   -V, --version      print the version and stop
   -h, --help         this text
 )";
@@ -36,6 +40,8 @@ Result<Options> read_options(std::span<const std::string> words) {
     if (word == "--state") text = &options.state;
     if (word == "--run") text = &options.run;
     if (word == "--log" || word == "-L") text = &options.log;
+    if (word == "--backup") text = &options.backup;
+    if (word == "--restore") text = &options.restore;
     if (text != nullptr) {
       if (!attached && i + 1 < words.size()) attached = words[++i];
       if (!attached || attached->empty()) {
@@ -47,6 +53,10 @@ Result<Options> read_options(std::span<const std::string> words) {
     if (attached) return fail(Code::option_syntax, fmt::format("unknown option {}", words[i]));
     if (word == "-D" || word == "--foreground") {
       options.foreground = true;
+    } else if (word == "--check") {
+      options.check = true;
+    } else if (word == "--accept-loss") {
+      options.accept_loss = true;
     } else if (word == "--emulate") {
       options.emulate = true;
     } else if (word == "-V" || word == "--version") {

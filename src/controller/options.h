@@ -18,6 +18,15 @@ struct Options {
   bool emulate = false;
   bool version = false;
   bool help = false;
+  // On a store that no controller uses, instead of starting (offline.h):
+  bool check = false;
+  bool accept_loss = false;
+  std::string restore;  // a backup
+  // Also while one does:
+  std::string backup;  // a file to make
+  [[nodiscard]] bool offline() const {
+    return check || accept_loss || !restore.empty() || !backup.empty();
+  }
 };
 
 Result<Options> read_options(std::span<const std::string> words);

@@ -108,7 +108,12 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   if (!key) return pass(std::move(key.error()));
   auto identities = Identities::load(options.state, options.setup.node_config.cluster_name());
   if (!identities) return pass(std::move(identities.error()));
-  auto store = store::Store::open(options.state);
+  // Where there are other machines, an old copy or an empty disk in the store's place is serious,
+  // and the run directory is on another disk.
+  auto store = store::Store::open(
+      options.state,
+      {.beside =
+           has_other_machines(options.setup, options.emulate, options.host) ? options.run : ""});
   if (!store) return pass(std::move(store.error()));
   store->copy_log_beside();
   const auto epoch = store->raise_epoch();

@@ -3,11 +3,18 @@
 //
 // The log begins anew when all of it is copied. While commits go on it mostly does not get to the
 // end; then the committing thread does the last piece itself (Store, kMostFrames).
+//
+// It also verifies the pages of the database, some each second: damage is found before somebody
+// needs the page, while there are backups that do not have it.
 #pragma once
 
 #include <sqlite3.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,7 +26,8 @@ void copy_log(sqlite3* connection);
 
 class Checkpointer {
  public:
-  explicit Checkpointer(std::string database_path);
+  /// each_second() is called while there is something to do.
+  Checkpointer(std::string database_path, std::function<void()> each_second);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -29,12 +37,27 @@ class Checkpointer {
   /// Copies what is left by this connection, of the calling thread.
   void copy_rest(sqlite3* connection);
 
+  /// What was found damaged; "" = nothing.
+  [[nodiscard]] std::string damage() const;
+  [[nodiscard]] bool damaged() const { return damaged_; }
+  /// When all pages were last found whole; 0 = not yet.
+  [[nodiscard]] std::int64_t verified_at() const { return verified_at_; }
+
  private:
   void work();
+  /// The next pages. Returns whether that was the last of them.
+  bool verify_some(sqlite3_file& file);
 
   std::string path_;
-  std::mutex copying_;  // one at a time: SQLite would turn the second away
-  std::mutex mutex_;    // of what follows
+  std::function<void()> each_second_;
+  std::int64_t next_page_ = 0;
+  std::chrono::steady_clock::time_point next_round_;
+  bool all_whole_ = true;
+  std::atomic<std::int64_t> verified_at_ = 0;
+  std::atomic<bool> damaged_ = false;
+  std::mutex copying_;        // one at a time: SQLite would turn the second away
+  mutable std::mutex mutex_;  // of what follows
+  std::string damage_;
   std::condition_variable called_;
   bool wanted_ = false;
   bool stopping_ = false;

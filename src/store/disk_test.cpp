@@ -75,7 +75,7 @@ class Disk : public StoreTest {
     const std::string copy = folder() + "/copy";
     std::filesystem::remove_all(copy);
     std::filesystem::create_directory(copy);
-    for (const char* name : {"/berth.db", "/berth.db-wal"}) {
+    for (const char* name : {"/berth.db", "/berth.db-wal", "/berth.acked"}) {
       if (std::filesystem::exists(folder() + name)) {
         std::filesystem::copy_file(folder() + name, copy + name);
       }

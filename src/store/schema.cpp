@@ -46,7 +46,7 @@ CREATE TABLE steps (
   PRIMARY KEY (job, attempt, step)) WITHOUT ROWID;
 CREATE TABLE nodes (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE partitions (name TEXT PRIMARY KEY, record BLOB NOT NULL) WITHOUT ROWID;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 COMMIT;
 )sql";
 
@@ -55,6 +55,14 @@ COMMIT;
 constexpr const char* kReservations =
     "CREATE TABLE IF NOT EXISTS reservations (name TEXT PRIMARY KEY, record BLOB NOT NULL)"
     " WITHOUT ROWID";
+// One row for each start of the controller. `mark` is a number that no other start has, also not
+// one that came from a copy of this file; `commits` were there before; `settled`: what came before
+// this start in other copies is given up (restore, --accept-loss).
+constexpr const char* kStarts =
+    "CREATE TABLE IF NOT EXISTS starts (epoch INTEGER PRIMARY KEY, mark INTEGER NOT NULL,"
+    " commits INTEGER NOT NULL, settled INTEGER NOT NULL)";
+
+}  // namespace
 
 Result<int> version_of(sqlite3* database) {
   Result<Statement> ask = Statement::make(database, "PRAGMA user_version");
@@ -63,8 +71,6 @@ Result<int> version_of(sqlite3* database) {
   if (!found || ask->failed()) return ask->error();
   return static_cast<int>(ask->number(0));
 }
-
-}  // namespace
 
 std::string database_path(const std::string& directory) {
   return directory + "/berth.db";
@@ -75,6 +81,7 @@ Result<void> prepare_schema(sqlite3* database) {
   if (!version) return pass(version.error());
   Result<void> done = *version == 0 ? execute(database, kTables) : check_version(database);
   if (done) done = execute(database, kReservations);
+  if (done) done = execute(database, kStarts);
   return done;
 }
 

@@ -13,9 +13,10 @@
 
 namespace berth::store {
 
-inline constexpr int kVersion = 1;  // PRAGMA user_version
+inline constexpr int kVersion = 2;  // PRAGMA user_version; 1 had no checksums
 
 std::string database_path(const std::string& directory);
+Result<int> version_of(sqlite3* database);
 /// Makes the tables of an empty file; an error when a newer berth wrote it.
 Result<void> prepare_schema(sqlite3* database);
 /// An error unless the file is of this version.
@@ -40,7 +41,7 @@ Result<M> message_in(const Statement& statement, int column) {
   const std::string_view bytes = statement.bytes(column);
   M message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return fail(Code::io, "the store has a record that cannot be read");
+    return fail(Code::io, "the store has a record that cannot be read", kDamagedHint);
   }
   return message;
 }

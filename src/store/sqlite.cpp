@@ -4,24 +4,40 @@
 
 #include <cstring>
 
+#include "store/checked_file.h"
+
 namespace berth::store {
 
 std::unexpected<Error> failed(sqlite3* database, const char* what) {
+  const int code = ::sqlite3_extended_errcode(database);
+  if (code == SQLITE_IOERR_DATA) {
+    return fail(Code::io, fmt::format("{}: {} is damaged", what, damaged_page()), kDamagedHint);
+  }
+  if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_NOTADB) {
+    return fail(Code::io, fmt::format("{}: it is damaged ({})", what, ::sqlite3_errmsg(database)),
+                kDamagedHint);
+  }
   const int system = ::sqlite3_system_errno(database);
   return fail(Code::io,
               fmt::format("{}: {}{}{}", what, ::sqlite3_errmsg(database), system != 0 ? ": " : "",
                           system != 0 ? std::strerror(system) : ""));
 }
 
-Result<Database> open_database(const std::string& path, int flags) {
+Result<Database> open_database(const std::string& path, int flags, bool plain) {
   sqlite3* raw = nullptr;
   // NOMUTEX: each connection belongs to one thread.
-  const int result = ::sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  // URI: for VACUUM INTO, of files of another kind. The path itself is never one: it has no
+  // "file:".
+  const int result =
+      ::sqlite3_open_v2(path.c_str(), &raw, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                        plain ? nullptr : checked_files());
   Database database(raw);
   if (result != SQLITE_OK) {
     return failed(raw, fmt::format("cannot open {}", path).c_str());
   }
   ::sqlite3_extended_result_codes(raw, 1);
+  // Only Store empties the log, when it has made sure of what is in it.
+  ::sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   return database;
 }
 

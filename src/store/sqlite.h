@@ -13,16 +13,20 @@
 
 namespace berth::store {
 
+inline constexpr const char* kDamagedHint =
+    "`berthctld --check` says what is wrong; `berth restore FILE` puts a backup in its place";
+
 struct CloseDatabase {
   // v2: statements that are still there keep it open until they are finalized.
   void operator()(sqlite3* database) const { ::sqlite3_close_v2(database); }
 };
 using Database = std::unique_ptr<sqlite3, CloseDatabase>;
 
-/// An error with what SQLite and the system say.
+/// An error with what SQLite and the system say; when the files are damaged, with what to do.
 std::unexpected<Error> failed(sqlite3* database, const char* what);
 
-Result<Database> open_database(const std::string& path, int flags);
+/// With a checksum for every page (checked_file.h), unless `plain`.
+Result<Database> open_database(const std::string& path, int flags, bool plain = false);
 /// Statements without results.
 Result<void> execute(sqlite3* database, const char* sql);
 

@@ -35,10 +35,31 @@ struct Loaded {
   std::uint32_t next_job_id = 0;  // 0 = never stored
 };
 
+/// What somebody was told of a store: whoever shows it again proves how far the store was once.
+struct Memory {
+  std::uint64_t store = 0;    // which store: a number of its own, for ever
+  std::uint64_t epoch = 0;    // start of the controller
+  std::uint64_t mark = 0;     // of that start; a start on another copy has another
+  std::uint64_t commits = 0;  // that were on disk
+  std::uint32_t next_job_id = 0;
+};
+
+struct Opening {
+  /// A directory on another disk, which remembers how far the store was, too. "" = none.
+  std::string beside = {};
+  /// Take the store as it is although more was acknowledged: no id is handed out again, and what
+  /// waits is held, since it may have run.
+  bool accept_loss = false;
+};
+
+/// The files are not as they were written. The hint of the error says what to do.
+bool is_damage(const Error& error);
+
 class Store {
  public:
-  /// Opens or makes `directory`/berth.db. A file of a newer berth is an error that says so.
-  static Result<Store> open(const std::string& directory);
+  /// Opens or makes `directory`/berth.db. A file of a newer berth is an error that says so, and so
+  /// is one that is damaged, or has less than was acknowledged.
+  static Result<Store> open(const std::string& directory, const Opening& opening = {});
   /// From now on a thread copies the log into the database, and commits do not stop for it.
   void copy_log_beside();
   Store(Store&&) noexcept;
@@ -49,6 +70,23 @@ class Store {
   [[nodiscard]] std::uint64_t epoch() const;
   /// One more, synced; returned.
   Result<std::uint64_t> raise_epoch();
+
+  /// What nodes are told; the commits in it are on disk.
+  [[nodiscard]] Memory memory() const;
+  enum class Line {
+    same,     // of this store, and the store has it
+    later,    // of this store, which was further than it is now, or went on another way
+    foreign,  // of another store
+  };
+  [[nodiscard]] Line line_of(const Memory& memory) const;
+  /// Nothing but starts was ever stored.
+  [[nodiscard]] bool blank() const;
+
+  /// What the background check has found damaged: "page 17 of …"; "" = nothing. Any thread.
+  [[nodiscard]] std::string damage() const;
+  [[nodiscard]] bool damaged() const;
+  /// When all pages were last verified, and none was damaged; 0 = not yet. Any thread.
+  [[nodiscard]] std::int64_t verified_at() const;
 
   Result<Loaded> load(std::int64_t ended_since);
 

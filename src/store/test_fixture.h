@@ -15,9 +15,9 @@ namespace berth::store {
 
 class StoreTest : public ::testing::Test {
  protected:
-  StoreTest() {
-    char name[] = "/tmp/berth-test-XXXXXX";
-    folder_ = ::mkdtemp(name);
+  explicit StoreTest(const std::string& place = "/tmp") {
+    std::string name = place + "/berth-test-XXXXXX";
+    folder_ = ::mkdtemp(name.data());
   }
   ~StoreTest() override { std::filesystem::remove_all(folder_); }
 
