@@ -18,16 +18,13 @@ from cluster import ROOT, Cluster, as_user, bin_dir, clean_environment, processe
 
 pytestmark = pytest.mark.live
 CORPUS = ROOT / "tests/conf/corpus"
+USER = "games"  # whom Debian always has
 
 
 def berth(*words, env=None, timeout=120, **options):
     return subprocess.run([bin_dir() / "berth", *map(str, words)], env=env or clean_environment(), text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=timeout, **options)
-
-
-def user_names():
-    return {entry.pw_name for entry in pwd.getpwall()}
 
 
 def test_this_machine_from_nothing_to_nothing():
@@ -236,25 +233,25 @@ def test_down_and_status_of_nothing(tmp_path):
         assert run.returncode == 0 and run.stdout.startswith(f"usage: berth {command}")
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or "alice" not in user_names(), reason="needs root and a user alice")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_as_a_plain_user():
     """No root, no configuration: the user's own state directory, found without any variable."""
-    alice = pwd.getpwnam("alice")
+    entry = pwd.getpwnam(USER)
     home = pathlib.Path(tempfile.mkdtemp(prefix="berth-home-", dir="/tmp"))
     (home / "run").mkdir(mode=0o700)
     for path in (home, home / "run"):
-        os.chown(path, alice.pw_uid, alice.pw_gid)
+        os.chown(path, entry.pw_uid, entry.pw_gid)
     env = clean_environment(HOME=str(home), XDG_STATE_HOME=str(home / "state"), XDG_RUNTIME_DIR=str(home / "run"))
     try:
-        run = berth("up", "--emulate", "2x2:a100", env=env, **as_user("alice"))
+        run = berth("up", "--emulate", "2x2:a100", env=env, **as_user(USER))
         try:
             assert run.returncode == 0, run.stderr
             assert "SLURM_CONF" not in run.stdout
             who = subprocess.run(["srun", "-n1", "id", "-un"], env=env, text=True, capture_output=True,
-                                 timeout=60, cwd="/", stdin=subprocess.DEVNULL, **as_user("alice"))
-            assert who.stdout.strip() == "alice", who.stderr
+                                 timeout=60, cwd="/", stdin=subprocess.DEVNULL, **as_user(USER))
+            assert who.stdout.strip() == USER, who.stderr
         finally:
-            down = berth("down", env=env, **as_user("alice"))
+            down = berth("down", env=env, **as_user(USER))
         assert down.returncode == 0, down.stderr
         assert not processes_naming(str(home / "state"))
         assert list((home / "run").iterdir()) == []
