@@ -107,7 +107,7 @@ constexpr auto kSlurm = std::to_array<Key>({
     used("PropagateResourceLimitsExcept"),
     used("PropagatePrioProcess"),
     used("UnkillableStepTimeout"),
-    shown_only("UnkillableStepProgram"),
+    used("UnkillableStepProgram"),
     used("OverTimeLimit"),
     used("ResvOverRun"),
     used("CompleteWait"),

@@ -76,6 +76,7 @@ wire::NodeConfig node_config_of(const conf::Config& config, const cluster::Clust
   out.set_task_epilog(keys.task_epilog);
   out.set_kill_wait_seconds(keys.kill_wait_seconds);
   out.set_unkillable_seconds(keys.unkillable_seconds);
+  out.set_unkillable_program(keys.unkillable_program);
   out.set_prolog_timeout_seconds(keys.prolog_timeout_seconds.value_or(0));
   out.set_epilog_timeout_seconds(keys.epilog_timeout_seconds.value_or(0));
   out.set_health_check_program(keys.health_check_program);

@@ -89,7 +89,14 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                     jobs_.step_ended(at);
                   },
               .measured = [this](const NodeStep& at, const Steps::Question& question,
-                                 const Steps::Answer& known) { measured(at, question, known); }}),
+                                 const Steps::Answer& known) { measured(at, question, known); },
+              .stuck =
+                  [this](const NodeStep& at, const std::string& reason) {
+                    wire::NodeTrouble message;
+                    message.set_node(at.node);
+                    message.set_reason(reason);
+                    uplink_.send(message);
+                  }}),
       job_host_(here_, steps_),
       jobs_(job_host_, {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
                         .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
@@ -364,6 +371,7 @@ void Agent::registered(const wire::Registered& message) {
   renew_identity();
   seek_missing_gpus(true);
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
+  steps_.repeat_stuck();
   send_health();  // it may have changed since the registration was sent
   jobs_.repeat();
   gate_.keys_changed();

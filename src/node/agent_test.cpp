@@ -77,6 +77,26 @@ TEST_F(AgentTest, LaunchWaitsForItsJobAndIsGoodOnce) {
   EXPECT_THAT(why(launch(ticket, "true")), HasSubstr("used before"));
 }
 
+/// As srun does when the connection broke before it had an answer: for as long as it is good.
+TEST_F(AgentTest, ATicketStaysUsedWhenItsStepIsForgotten) {
+  const wire::Ticket ticket = auth::sign_ticket("n0", spec(0), kKey);
+  tell(begin_job());
+  EXPECT_EQ(why(launch(ticket, "echo ran >> ran")), "");
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  wire::Forget forget;
+  forget.set_node("n0");
+  forget.set_job_id(7);
+  forget.set_attempt(1);
+  forget.set_step_id(0);
+  tell(forget);
+  ASSERT_TRUE(until([&] { return !std::filesystem::exists(directory_ + "/spool/n0/step.7.1.0"); }));
+  EXPECT_THAT(why(launch(ticket, "echo ran >> ran")), HasSubstr("used before"));
+  agent_.reset();
+  start_agent();
+  EXPECT_THAT(why(launch(ticket, "echo ran >> ran")), HasSubstr("used before"));
+  EXPECT_EQ(file("ran"), "ran\n");
+}
+
 TEST_F(AgentTest, TicketsThatAreNotGood) {
   tell(begin_job());
   wire::StepSpec s = spec(0);

@@ -65,7 +65,8 @@ class JobHost {
 
   [[nodiscard]] virtual bool step_known(const NodeStep& at) const = 0;
   [[nodiscard]] virtual std::vector<NodeStep> steps_running(const NodeJob& job) const = 0;
-  [[nodiscard]] virtual std::vector<std::uint32_t> stuck_processes(const NodeJob& job) const = 0;
+  /// As its job's record says: no launch of the step is taken any more.
+  virtual void ticket_used(const NodeStep& at) = 0;
   virtual void start_batch_step(const NodeStep& at, const wire::Launch& launch,
                                 std::move_only_function<void(Result<void>)> started) = 0;
   virtual void end_step(const NodeStep& at, const std::string& cause, bool now) = 0;

@@ -18,6 +18,7 @@ struct JobRecord {
   bool begun = false;
   std::optional<wire::EndJob> end;
   std::optional<wire::JobGone> gone;
+  std::vector<std::uint32_t> used_steps;  // whose tickets are used, and which are forgotten
 };
 
 JobRecord read_job_record(const JobHost::Frames& frames) {
@@ -27,6 +28,10 @@ JobRecord read_job_record(const JobHost::Frames& frames) {
     if (kind == wire::Kind::JobBegun) record.begun = true;
     if (kind == wire::Kind::EndJob) record.end = wire::decode<wire::EndJob>(payload);
     if (kind == wire::Kind::JobGone) record.gone = wire::decode<wire::JobGone>(payload);
+    if (kind != wire::Kind::Forget) continue;
+    if (const auto used = wire::decode<wire::Forget>(payload); used && used->has_step_id()) {
+      record.used_steps.push_back(used->step_id());
+    }
   }
   return record;
 }
@@ -52,6 +57,9 @@ void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted)
           "job {} of node {} had not begun: the controller may begin it again", id, node));
       host_.forget_record(at);
       continue;
+    }
+    for (const std::uint32_t step : record.used_steps) {
+      host_.ticket_used({node, {id, attempt, step}});
     }
     Job& job = jobs_[at];
     job.at = at;
@@ -230,10 +238,7 @@ void Jobs::epilog_done(const NodeJob& at, const std::string& trouble) {
   job->gone.set_node(at.node);
   job->gone.set_job_id(at.job);
   job->gone.set_attempt(at.attempt);
-  for (const std::uint32_t pid : host_.stuck_processes(at)) job->gone.add_pids(pid);
-  if (job->gone.pids_size() > 0) {
-    job->gone.set_trouble("Kill task failed");
-  } else if (!trouble.empty()) {
+  if (!trouble.empty()) {
     host_.log_error(fmt::format("epilog of job {} on {}: {}", at.job, at.node, trouble));
     job->gone.set_trouble("Epilog error");
   }

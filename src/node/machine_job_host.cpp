@@ -22,7 +22,7 @@ Begun begun_of(const NodeJob& at) {
 }  // namespace
 
 std::string MachineJobHost::file_of(const NodeJob& at) const {
-  return fmt::format("{}/{}/job.{}.{}", here_.spool, at.node, at.job, at.attempt);
+  return fmt::format("{}/{}/{}", here_.spool, at.node, job_record_name(at.job, at.attempt));
 }
 
 JobHost::Done MachineJobHost::posted(Done done) {
@@ -110,8 +110,8 @@ std::vector<NodeStep> MachineJobHost::steps_running(const NodeJob& job) const {
   return steps_.running(job.node, job.job, job.attempt);
 }
 
-std::vector<std::uint32_t> MachineJobHost::stuck_processes(const NodeJob& job) const {
-  return steps_.stuck(job.node, job.job, job.attempt);
+void MachineJobHost::ticket_used(const NodeStep& at) {
+  steps_.refused_before(at);
 }
 
 void MachineJobHost::start_batch_step(const NodeStep& at, const wire::Launch& launch,

@@ -29,7 +29,7 @@ class MachineJobHost : public JobHost {
 
   [[nodiscard]] bool step_known(const NodeStep& at) const override;
   [[nodiscard]] std::vector<NodeStep> steps_running(const NodeJob& job) const override;
-  [[nodiscard]] std::vector<std::uint32_t> stuck_processes(const NodeJob& job) const override;
+  void ticket_used(const NodeStep& at) override;
   void start_batch_step(const NodeStep& at, const wire::Launch& launch,
                         std::move_only_function<void(Result<void>)> started) override;
   void end_step(const NodeStep& at, const std::string& cause, bool now) override;

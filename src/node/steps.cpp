@@ -55,6 +55,10 @@ void refuse_client(net::Loop& loop, net::Connection::Released client, const Erro
 
 }  // namespace
 
+std::string job_record_name(std::uint32_t job, std::uint32_t attempt) {
+  return fmt::format("job.{}.{}", job, attempt);
+}
+
 Steps::Step* Steps::find(const NodeStep& at) {
   const auto found = steps_.find(at);
   return found == steps_.end() ? nullptr : &found->second;
@@ -256,6 +260,7 @@ void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started
       begun->link->send_bytes(frame);
     }
   }
+  watch_limit(*begun);
   here_.crash.reached("node.after_order");
   events_.started(at, begun->spec);
   done({});
@@ -263,6 +268,7 @@ void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started
 
 Steps::~Steps() {
   for (auto& [at, step] : steps_) {
+    here_.loop.cancel(step.watch);
     if (step.link) step.link->abort();
   }
 }
@@ -274,15 +280,18 @@ void Steps::watch(Step& step, Fd fd) {
   step.link->start(
       {.on_frame =
            [this, at = step.at](net::Connection&, const wire::Frame& frame) {
+             Step* known = find(at);
+             if (known == nullptr) return;
+             known->heard = net::Clock::now();
              if (frame.kind == wire::Kind::TasksMeasured) {
                const auto m = wire::decode<wire::TasksMeasured>(frame.payload);
-               Step* known = find(at);
-               if (m && known != nullptr) answer_questions(*known, &*m);
+               if (m) answer_questions(*known, &*m);
              }
              if (frame.kind != wire::Kind::StepEnded) return;
-             if (auto m = wire::decode<wire::StepEnded>(frame.payload)) {
-               take_result(at, std::move(*m));
-             }
+             auto m = wire::decode<wire::StepEnded>(frame.payload);
+             if (!m) return;
+             if (m->stuck_pids().empty()) return take_result(at, std::move(*m));
+             take_stuck(*known, {m->stuck_pids().begin(), m->stuck_pids().end()});
            },
        .on_closed = [this, at = step.at](net::Connection&, std::string_view) { link_lost(at); },
        .on_drained = {}});
@@ -293,6 +302,8 @@ void Steps::take_result(const NodeStep& at, wire::StepEnded ended) {
   if (step == nullptr || step->result) return;
   if (events_.ending) events_.ending(at, ended);
   step->result = ended;
+  here_.loop.cancel(step->watch);
+  if (!step->stuck.empty()) here_.log.info("step {}: its processes are gone now", text_of(at));
   answer_questions(*step, nullptr);
   tidy_groups(*step);
   here_.crash.reached("node.step_ended");
@@ -342,6 +353,7 @@ void Steps::end(const NodeStep& at, const std::string& cause, bool now) {
   message.set_cause(cause);
   message.set_now(now);
   send(*step, wire::framed(message));
+  watch_end(*step, now ? std::chrono::seconds(0) : kill_wait());
 }
 
 void Steps::signal(const NodeStep& at, int number, bool tasks_only) {
@@ -379,11 +391,28 @@ Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client,
   return trouble("the step's supervisor");
 }
 
+void Steps::refuse(const NodeStep& at) {
+  if (!refused_.insert(at).second) return;
+  wire::Forget used;
+  used.set_step_id(at.key.step);
+  const std::string job =
+      fmt::format("{}/{}/{}", here_.spool, at.node, job_record_name(at.key.job, at.key.attempt));
+  // Where the job has no record it takes no launches anyway.
+  step::append_record(job, wire::framed(used));
+}
+
 void Steps::forget(const NodeStep& at) {
+  const Step* step = find(at);
+  if (step == nullptr || !step->result) return;
+  // The ticket of a batch step is its job's, which begins once.
+  if (at.key.step != wire::kBatchStep) refuse(at);
+  drop(at);
+}
+
+void Steps::drop(const NodeStep& at) {
   Step* step = find(at);
   if (step == nullptr || !step->result) return;
   step->confirmed = true;
-  if (step->result->stuck_pids_size() > 0 && step->link) return;
   here_.loop.cancel(step->timer);
   if (step->link) step->link->close();
   step::remove_step(step->record);
@@ -406,7 +435,7 @@ void Steps::forget_job(const std::string& node, std::uint32_t job, std::uint32_t
   for (auto it = steps_.lower_bound(begin); it != steps_.end() && belongs(it->first); ++it) {
     all.push_back(it->first);
   }
-  for (const NodeStep& at : all) forget(at);
+  for (const NodeStep& at : all) drop(at);
   auto it = refused_.lower_bound(begin);
   while (it != refused_.end() && belongs(*it)) it = refused_.erase(it);
 }
@@ -420,20 +449,6 @@ std::vector<NodeStep> Steps::running(const std::string& node, std::uint32_t job,
     if (!it->second.result) found.push_back(at);
   }
   return found;
-}
-
-std::vector<std::uint32_t> Steps::stuck(const std::string& node, std::uint32_t job,
-                                        std::uint32_t attempt) const {
-  std::vector<std::uint32_t> pids;
-  for (auto it = steps_.lower_bound({node, {job, attempt, 0}}); it != steps_.end(); ++it) {
-    const auto& [at, step] = *it;
-    if (at.node != node || at.key.job != job || at.key.attempt != attempt) break;
-    if (!step.result) continue;
-    for (const std::uint32_t pid : step.result->stuck_pids()) {
-      if (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM) pids.push_back(pid);
-    }
-  }
-  return pids;
 }
 
 std::vector<std::string> Steps::specs(const std::string& node) const {

@@ -32,6 +32,9 @@
 
 namespace berth::node {
 
+/// Of a job's record in the spool of its node.
+std::string job_record_name(std::uint32_t job, std::uint32_t attempt);
+
 /// What an agent is, for those who work in it.
 struct Surroundings {
   net::Loop& loop;
@@ -69,9 +72,11 @@ class Steps {
     std::function<void(const NodeStep&, const std::string& spec)> started;
     /// It has ended; what the agent knows of it can be added before anybody is told.
     std::function<void(const NodeStep&, wire::StepEnded&)> ending{};
-    /// Once the processes are gone, or (stuck_pids) will not go.
+    /// Once the processes are gone.
     std::function<void(const NodeStep&, const wire::StepEnded&)> ended;
     std::function<void(const NodeStep&, const Question&, const Answer&)> measured{};
+    /// Its processes do not go after SIGKILL; `reason` names them. It ends when they are gone.
+    std::function<void(const NodeStep&, const std::string& reason)> stuck{};
   };
 
   using Started = std::move_only_function<void(Result<void>)>;
@@ -100,14 +105,19 @@ class Steps {
   /// A line for the step's user: at its srun, or in the output of a batch script. As an error, or
   /// as it is.
   void say(const NodeStep& at, const std::string& line, bool as_it_is = false);
+  /// Says again which steps do not go.
+  void repeat_stuck() const;
   /// Asks the supervisor what its tasks use now. Questions that come before it has answered share
   /// its answer.
   void measure(const NodeStep& at, const Question& question);
   /// Hands a client to the supervisor; an error when the step does not run here.
   Result<void> attach(const NodeStep& at, net::Connection::Released client, bool read_only);
-  /// It is not to be started here: a launch that comes later is refused.
-  void refuse(const NodeStep& at) { refused_.insert(at); }
-  /// The controller has noted the end.
+  /// It is not to be started here, or not again: a launch that comes later is refused, as long as
+  /// its job is known here. Written down in the job's record.
+  void refuse(const NodeStep& at);
+  /// As refuse(), of what was read in the job's record.
+  void refused_before(const NodeStep& at) { refused_.insert(at); }
+  /// The controller has noted the end. The step's ticket stays used.
   void forget(const NodeStep& at);
   void forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt);
 
@@ -129,9 +139,6 @@ class Steps {
   /// Steps of a job that have not ended.
   [[nodiscard]] std::vector<NodeStep> running(const std::string& node, std::uint32_t job,
                                               std::uint32_t attempt) const;
-  /// Processes of a job's ended steps that would not die.
-  [[nodiscard]] std::vector<std::uint32_t> stuck(const std::string& node, std::uint32_t job,
-                                                 std::uint32_t attempt) const;
   /// Specs of all steps of a node, ended ones too, until they are forgotten.
   [[nodiscard]] std::vector<std::string> specs(const std::string& node) const;
   /// Ends that wait to be confirmed.
@@ -155,6 +162,10 @@ class Steps {
     net::TimerId timer = net::TimerId::none;
     std::chrono::milliseconds delay{10};
     std::optional<net::Clock::time_point> clearing_since;
+    net::TimerId watch = net::TimerId::none;  // when it should be over
+    std::optional<net::Clock::time_point> watch_at;
+    net::Clock::time_point heard{};  // from its supervisor
+    std::string stuck;               // why it does not go, as it was said
   };
 
   // steps.cpp
@@ -163,6 +174,7 @@ class Steps {
   void give_order(const NodeStep& at, const wire::Supervise& order, Started done,
                   const std::string& why_not);
   void forget_begun(const NodeStep& at);
+  void drop(const NodeStep& at);
   Result<void> fence_in(const Step& step, wire::Supervise& order);
   /// The groups of a step that is not to run, or whose supervisor is gone. False while one is left.
   bool drop_groups(const Step& step);
@@ -185,6 +197,17 @@ class Steps {
   void never_ran(const NodeStep& at);
   [[nodiscard]] wire::StepEnded failed(const Step& step) const;
   void again(Step& step, void (Steps::*what)(const NodeStep&));
+  // steps_watch.cpp
+  /// The supervisor has so long to end the step; then the agent does it.
+  void watch_end(Step& step, std::chrono::seconds left);
+  void watch_limit(Step& step);
+  [[nodiscard]] std::chrono::seconds kill_wait() const;
+  void overdue(const NodeStep& at);
+  void expect_answer(const NodeStep& at, net::Clock::time_point asked);
+  void end_supervisor(const NodeStep& at);
+  void kill_processes(const Step& step);
+  void take_stuck(Step& step, const std::vector<pid_t>& pids);
+  void run_unkillable_program(const Step& step, const std::vector<pid_t>& pids);
 
   Surroundings& here_;
   Events events_;

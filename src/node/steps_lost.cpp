@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/file.h>
 
@@ -103,6 +102,7 @@ std::vector<StepKey> Steps::adopt(const std::string& node) {
     }
     here_.log.info("found step {}.{} of node {}: {}", key.job, step::step_name(key.step), node,
                    lives ? "its supervisor runs" : "its supervisor is gone");
+    watch_limit(step);  // anew: nobody knows when it began
     // In the loop: whoever is told of an end must be there first.
     here_.loop.post([this, at] { connect(at); });
   }
@@ -171,17 +171,14 @@ void Steps::clear(const NodeStep& at) {
     left = step::processes_marked("BERTH_STEP=" + step->mark);
     for (const pid_t pid : left) ::kill(pid, SIGKILL);
   }
-  const auto patience = std::chrono::seconds(std::max(1U, here_.config.unkillable_seconds()));
-  const bool give_up = net::Clock::now() - *step->clearing_since > patience;
-  if (!left.empty() && !give_up) return again(*step, &Steps::clear);
-  wire::StepEnded ended = failed(*step);
-  std::erase(left, 0);
-  for (const pid_t pid : left) ended.add_stuck_pids(static_cast<std::uint32_t>(pid));
   if (!left.empty()) {
-    ended.set_trouble("Kill task failed");
-    here_.log.error("step {}.{} on {}: processes {} would not die", at.key.job,
-                    step::step_name(at.key.step), at.node, fmt::join(left, ","));
+    const auto patience = std::chrono::seconds(std::max(1U, here_.config.unkillable_seconds()));
+    const bool late = net::Clock::now() - *step->clearing_since > patience;
+    std::erase(left, 0);
+    if (late && !left.empty()) take_stuck(*step, left);
+    return again(*step, &Steps::clear);
   }
+  const wire::StepEnded ended = failed(*step);
   step::append_record(step->record, wire::framed(ended));
   take_result(at, ended);
 }

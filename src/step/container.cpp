@@ -133,6 +133,11 @@ std::vector<pid_t> processes_holding(const std::string& file, int descriptor) {
   return found;
 }
 
+bool is_stopped(pid_t pid) {
+  const auto stat = stat_of(pid);
+  return stat && (stat->state == 'T' || stat->state == 't');
+}
+
 std::string describe_process(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
   const auto stat = stat_of(pid);

@@ -74,6 +74,8 @@ void kill_cgroup(const std::string& path);
 bool clear_cgroup(const std::string& path);
 /// Processes that have this file as that descriptor.
 std::vector<pid_t> processes_holding(const std::string& file, int descriptor);
+/// A signal or a tracer holds it.
+bool is_stopped(pid_t pid);
 /// "4711 dd (D, in folio_wait_bit)": who it is, its state, and where it waits in the kernel.
 std::string describe_process(pid_t pid);
 /// Processes whose environment has this variable.

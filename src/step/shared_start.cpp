@@ -97,7 +97,7 @@ std::uint64_t address_of(const void* at) {
 }
 
 /// Whether a signal or a tracer holds the process. Without the heap: it is the child's too.
-bool is_stopped(pid_t pid) {
+bool is_held(pid_t pid) {
   constexpr std::string_view kBegin = "/proc/";
   constexpr std::string_view kEnd = "/stat";
   std::array<char, 64> path{};
@@ -164,7 +164,7 @@ void BorrowedStack::await(pid_t child) const {
       continue;
     }
     // Twice in a row: one that is only looked at by a tracer goes on.
-    const bool stopped = is_stopped(child);
+    const bool stopped = is_held(child);
     if (stopped && was_stopped) call(SYS_kill, static_cast<std::uint64_t>(child), SIGKILL, 0);
     was_stopped = stopped;
   }

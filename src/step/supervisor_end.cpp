@@ -212,8 +212,13 @@ void Supervisor::advance() {
     // to say how their tasks ended.
     const bool told = kill_at_ && !killed_ && spec_.step_id() == wire::kBatchStep;
     if (told && children_left_) return;
-    // Who reads a pipe gets all of it, unless the step has to be over now.
-    if (!killed_ && !files_.waiting().empty()) return;
+    // Who reads a pipe gets all of it, unless the step has to be over.
+    if (!killed_ && !files_.waiting().empty()) {
+      if (signalled_to_end_ && !kill_at_) {
+        kill_at_ = Clock::now() + std::chrono::seconds(order_.kill_wait_seconds());
+      }
+      return;
+    }
     phase_ = Phase::clearing;
     if (ran_out_of_memory()) say_out_of_memory();
     kill_at_.reset();
