@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 
+#include "base/bits.h"
 #include "command/clusters.h"
 #include "command/controller_client.h"
 #include "command/messages.h"
@@ -46,29 +50,42 @@ int print_jobs_error(Error error) {
   return print_error(error, "squeue");
 }
 
-/// The answer, its jobs still as bytes, which the client keeps until it receives again.
-Result<wire::JobList> ask_for_jobs(net::Client& client, const wire::ListJobs& ask) {
+/// Each page of the answer, its jobs still as bytes, which are gone with the next page.
+Result<void> each_page(net::Client& client, const wire::ListJobs& ask,
+                       const std::function<Result<void>(wire::JobList&)>& take) {
   constexpr std::chrono::seconds kPatience{100};
   Result<void> sent = client.send(ask, kPatience);
   if (!sent) return pass(lost_controller());
-  const Result<wire::Frame> frame = client.receive(kPatience);
-  if (!frame) return pass(lost_controller());
-  if (frame->kind != wire::Kind::JobsReply) return net::Client::unexpected_frame(*frame);
-  std::optional<wire::JobList> list = wire::split_jobs(frame->payload);
-  if (!list) return net::Client::unexpected_frame(*frame);
-  if (list->head.has_refusal()) return pass(wire::from_refusal(list->head.refusal()));
-  return std::move(*list);
+  for (;;) {
+    const Result<wire::Frame> frame = client.receive(kPatience);
+    if (!frame) return pass(lost_controller());
+    if (frame->kind != wire::Kind::JobsReply) return net::Client::unexpected_frame(*frame);
+    std::optional<wire::JobList> list = wire::split_jobs(frame->payload);
+    if (!list) return net::Client::unexpected_frame(*frame);
+    if (list->head.has_refusal()) return pass(wire::from_refusal(list->head.refusal()));
+    if (Result<void> taken = take(*list); !taken) return taken;
+    if (!list->head.more()) return {};
+  }
 }
 
-/// --why: what the controller says of each job that is asked for.
-int show_reasons(net::Client& client, const SqueueOptions& options, const wire::JobList& list,
-                 const Shown& shown, const Viewer& viewer) {
-  std::vector<std::uint32_t> ids;  // first: the list is gone with the next answer
-  wire::JobInfo job;
-  for (const std::string_view bytes : list.jobs) {
-    if (!job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) continue;
-    if (wanted(options, job, shown, viewer)) ids.push_back(job.id());
+/// An element that starts while the pages come has a record of its own in a later one.
+class SeenElements {
+ public:
+  bool again(const wire::JobInfo& job) {
+    if (!job.has_array_task_id()) return false;
+    Bits& tasks = tasks_[job.array_job_id()];
+    if (tasks.test(job.array_task_id())) return true;
+    tasks.set(job.array_task_id());
+    return false;
   }
+
+ private:
+  std::unordered_map<std::uint32_t, Bits> tasks_;
+};
+
+/// --why: what the controller says of each job that is asked for.
+int show_reasons(net::Client& client, const SqueueOptions& options,
+                 const std::vector<std::uint32_t>& ids, const Shown& shown) {
   std::string text;
   JsonText json;
   json.begin_array();
@@ -93,40 +110,60 @@ int show_once(const SqueueOptions& options, const SqueuePlan& plan,
   if (!client) return print_jobs_error(std::move(client.error()));
   wire::ListJobs ask = squeue_request(options);
   ask.set_brief(plan.brief);
-  Result<wire::JobList> list = ask_for_jobs(*client, ask);
-  if (!list) return print_jobs_error(list.error());
-  wire::JobsReply& reply = list->head;
-  if (Result<void> named = check_clusters(options.clusters, reply.cluster_name()); !named) {
-    return print_error(named.error(), "squeue");
+  const Viewer viewer{geteuid()};
+  wire::JobsReply reply;  // with jobs only where all are needed at once
+  std::optional<Shown> shown;
+  std::optional<JobListing> listing;
+  SeenElements seen;
+  std::vector<std::uint32_t> to_explain;
+  bool any = false;
+  bool pages = false;
+  wire::JobInfo job;  // one for all: it keeps the memory of its texts
+  const auto take = [&](wire::JobList& page) -> Result<void> {
+    pages = pages || page.head.more();
+    any = any || !page.jobs.empty() || !page.head.steps().empty();
+    if (!shown) {
+      if (Result<void> named = check_clusters(options.clusters, page.head.cluster_name()); !named) {
+        return named;
+      }
+      shown = shown_for(options, environment, page.head);
+      if (!options.json && !options.steps && !options.why) {
+        listing.emplace(options, plan, *shown, viewer);
+      }
+    }
+    reply.MergeFrom(page.head);
+    for (const std::string_view bytes : page.jobs) {
+      if (!job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) continue;
+      if (pages && seen.again(job)) continue;
+      if (listing) {
+        listing->add(job);
+      } else if (options.why) {
+        if (wanted(options, job, *shown, viewer)) to_explain.push_back(job.id());
+      } else {
+        *reply.add_jobs() = job;
+      }
+    }
+    return {};
+  };
+  if (const Result<void> done = each_page(*client, ask, take); !done) {
+    return print_jobs_error(done.error());
   }
-  if (options.jobs.size() == 1 && list->jobs.empty() && reply.steps().empty()) {
+  if (options.jobs.size() == 1 && !any) {
     return print_error(
         {.code = Code::bad_value,
          .messages = {{Severity::bare, "slurm_load_jobs error: Invalid job id specified"}},
          .hint = {}},
         "squeue");
   }
-  const Shown shown = shown_for(options, environment, reply);
-  const Viewer viewer{geteuid()};
-  if (options.why) return show_reasons(*client, options, *list, shown, viewer);
-  if (!options.json && !options.steps) {
-    JobListing listing(options, plan, shown, viewer);
-    wire::JobInfo job;  // one for all: it keeps the memory of its texts
-    for (const std::string_view bytes : list->jobs) {
-      if (job.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) listing.add(job);
-    }
-    return print_table(listing.text());
-  }
-  for (const std::string_view bytes : list->jobs) {
-    reply.add_jobs()->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  }
+  if (options.why) return show_reasons(*client, options, to_explain, *shown);
+  if (listing) return print_table(listing->text());
   if (options.json) {
     const Result<wire::NodesReply> nodes = ask_client<wire::NodesReply>(*client, wire::ListNodes{});
     if (!nodes) return print_jobs_error(nodes.error());
-    return print_text(squeue_json(options, reply, *nodes, shown, viewer,
-                                  json_meta("squeue", words, environment, shown.cluster)));
+    return print_text(squeue_json(options, reply, *nodes, *shown, viewer,
+                                  json_meta("squeue", words, environment, shown->cluster)));
   }
-  const Result<std::string> text = squeue_text(options, reply, shown, viewer);
+  const Result<std::string> text = squeue_text(options, reply, *shown, viewer);
   if (!text) return print_error(text.error(), "squeue");
   return print_table(*text);
 }

@@ -20,7 +20,6 @@ namespace {
 using request::Opt;
 
 constexpr std::size_t kPage = 500;
-constexpr std::size_t kMostRead = 4096;
 
 std::optional<request::Command> command_of(std::string_view name) {
   if (name == "sbatch") return request::Command::sbatch;
@@ -204,8 +203,9 @@ std::shared_ptr<const job::Submission> HistoryAnswer::submission_of(
   return out;
 }
 
-Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHistory& ask,
-                                    std::int64_t now, wire::HistoryReply& reply) {
+Result<void> HistoryAnswer::add_job(const store::JobRow& row, wire::HistoryReply& reply) {
+  const wire::ListHistory& ask = ask_;
+  const std::int64_t now = now_;
   const wire::JobRecord& record = row.record;
   std::optional<std::uint32_t> task;
   if (!ran_on(record, ask) || !named(record, ask, task)) return {};
@@ -222,7 +222,6 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHi
     job.what = known->second;
   } else {
     job.what = submission_of(row, asked ? &*asked : nullptr);
-    if (read_.size() >= kMostRead) read_.clear();
     if (record.overrides().empty()) read_.emplace(key, job.what);
   }
   job.batch = job.what->request.command == request::Command::sbatch;
@@ -262,29 +261,41 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, const wire::ListHi
   return {};
 }
 
-void HistoryAnswer::answer(const wire::ListHistory& ask, const Caller& caller, std::int64_t now,
-                           const std::function<void(const wire::HistoryReply&)>& send) {
-  const auto refuse = [&](const Error& error) {
-    wire::HistoryReply reply;
-    *reply.mutable_refusal() = wire::to_refusal(error);
-    send(reply);
-  };
+Result<void> HistoryAnswer::begin(wire::ListHistory ask, const Caller& caller, std::int64_t now) {
   Result<store::Filter> filter = filter_of(ask, caller);
-  if (!filter) return refuse(filter.error());
-  for (;;) {
-    Result<store::Page> page = history_.jobs(*filter);
-    if (!page) return refuse(page.error());
-    wire::HistoryReply reply;
-    reply.set_now(now);
-    reply.set_cluster_name(site_->cluster_name);
-    for (const store::JobRow& row : page->jobs) {
-      if (Result<void> added = add_job(row, ask, now, reply); !added) return refuse(added.error());
+  if (!filter) return pass(std::move(filter.error()));
+  filter_ = std::move(*filter);
+  ask_ = std::move(ask);
+  now_ = now;
+  return {};
+}
+
+wire::HistoryReply HistoryAnswer::next() {
+  wire::HistoryReply reply;
+  const auto refused = [](const Error& error) {
+    wire::HistoryReply why;
+    *why.mutable_refusal() = wire::to_refusal(error);
+    return why;
+  };
+  reply.set_now(now_);
+  reply.set_cluster_name(site_->cluster_name);
+  read_.clear();
+  Result<store::Page> page = history_.jobs(filter_);
+  if (!page) return refused(page.error());
+  filter_.after = page->next;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < page->jobs.size(); ++i) {
+    const int before = reply.jobs_size();
+    if (Result<void> added = add_job(page->jobs[i], reply); !added) return refused(added.error());
+    if (reply.jobs_size() > before) bytes += reply.jobs(before).ByteSizeLong();
+    if (bytes >= kPageBytes && i + 1 < page->jobs.size()) {
+      filter_.after = page->jobs[i].key;
+      break;
     }
-    filter->after = page->next;
-    reply.set_more(page->next != 0);
-    send(reply);
-    if (page->next == 0) return;
   }
+  read_.clear();
+  reply.set_more(filter_.after != 0);
+  return reply;
 }
 
 }  // namespace berth::controller

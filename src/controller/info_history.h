@@ -39,14 +39,17 @@ class HistoryAnswer {
                 RunningSteps running)
       : history_(history), site_(std::move(site)), users_(users), running_(std::move(running)) {}
 
-  /// Calls send(reply) for each page; the last one has `more` unset. Errors become a refusal.
-  void answer(const wire::ListHistory& ask, const Caller& caller, std::int64_t now,
-              const std::function<void(const wire::HistoryReply&)>& send);
+  /// The error is a refusal.
+  Result<void> begin(wire::ListHistory ask, const Caller& caller, std::int64_t now);
+  /// The next page; the last one has `more` unset. Errors become a refusal. A page is as much
+  /// larger than kPageBytes as its last job is.
+  wire::HistoryReply next();
+
+  static constexpr std::size_t kPageBytes = std::size_t{256} << 10;
 
  private:
   Result<store::Filter> filter_of(const wire::ListHistory& ask, const Caller& caller);
-  Result<void> add_job(const store::JobRow& row, const wire::ListHistory& ask, std::int64_t now,
-                       wire::HistoryReply& reply);
+  Result<void> add_job(const store::JobRow& row, wire::HistoryReply& reply);
   std::shared_ptr<const job::Submission> submission_of(const store::JobRow& row,
                                                        const wire::Asked* asked) const;
 
@@ -54,7 +57,10 @@ class HistoryAnswer {
   std::shared_ptr<const HistorySite> site_;
   Users& users_;
   RunningSteps running_;
-  /// Elements of an array and equal submissions are read once.
+  wire::ListHistory ask_;
+  std::int64_t now_ = 0;
+  store::Filter filter_;
+  /// Of one page: elements of an array and equal submissions are read once.
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::shared_ptr<const job::Submission>> read_;
 };
 

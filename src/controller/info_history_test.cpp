@@ -8,6 +8,7 @@
 
 #include "place/corpus_cluster_test_fixture.h"
 #include "store/store.h"
+#include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::controller {
@@ -80,9 +81,17 @@ class History : public testing::Test {
     site->cluster_name = "oracle";
     site->private_jobs = private_jobs_;
     wire::HistoryReply all;
-    HistoryAnswer(*history, site, users_, [](std::uint32_t) {
-      return std::vector<wire::StepInfo>();
-    }).answer(what, caller, 2000, [&](const wire::HistoryReply& reply) { all.MergeFrom(reply); });
+    HistoryAnswer answer(*history, site, users_,
+                         [](std::uint32_t) { return std::vector<wire::StepInfo>(); });
+    if (auto begun = answer.begin(what, caller, 2000); !begun) {
+      *all.mutable_refusal() = wire::to_refusal(begun.error());
+      return all;
+    }
+    for (bool more = true; more;) {
+      const wire::HistoryReply page = answer.next();
+      more = page.more();
+      all.MergeFrom(page);
+    }
     return all;
   }
   static std::vector<std::uint32_t> ids(const wire::HistoryReply& reply) {

@@ -85,24 +85,36 @@ class Filter {
   bool names_users_ = false;
 };
 
-/// The pending rest of an array as one job for each element.
-void append_elements(std::string& out, const JobView& job) {
+std::string_view wanted_bytes(const JobView& job, const wire::ListJobs& ask) {
+  return std::string_view(*job.info).substr(0,
+                                            ask.brief() ? job.brief_bytes : std::string_view::npos);
+}
+
+/// Of the pending rest of an array, the elements that are asked for.
+std::shared_ptr<const Bits> asked_tasks(const JobView& job, const wire::ListJobs& ask) {
+  Bits some;
+  for (const wire::JobName& name : ask.ids()) {
+    if (!named(job, name)) continue;
+    if (!name.has_array_task()) return job.rest;
+    some.set(name.array_task());
+  }
+  return some.any() ? std::make_shared<const Bits>(std::move(some)) : job.rest;
+}
+
+/// Of the pending rest of an array, what its elements have in common.
+std::string common_bytes(const JobView& job, const wire::ListJobs& ask) {
+  const std::string_view bytes = wanted_bytes(job, ask);
   wire::JobInfo info;
-  if (!info.ParseFromString(*job.info)) return;
+  if (!info.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
   info.clear_array_tasks();
   info.set_priority(job.priority);
-  for (std::size_t i = job.rest->next(); i != Bits::npos; i = job.rest->next(i + 1)) {
-    info.set_array_task_id(static_cast<std::uint32_t>(i));
-    append_field(out, wire::JobsReply::kJobsFieldNumber, info.SerializeAsString());
-  }
+  return info.SerializeAsString();
 }
 
 void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask) {
-  if (ask.split_arrays() && job.rest) return append_elements(out, job);
   const std::uint32_t priority = job.priority;
   const bool newer = priority != job.info_priority;
-  const std::string_view info =
-      std::string_view(*job.info).substr(0, ask.brief() ? job.brief_bytes : std::string_view::npos);
+  const std::string_view info = wanted_bytes(job, ask);
   const bool with_detail = !ask.brief() && ask.with_detail() && job.detail;
   if (!newer && !with_detail) {
     return append_field(out, wire::JobsReply::kJobsFieldNumber, info);
@@ -123,7 +135,8 @@ void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask)
 std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
                                                         const wire::ListJobs& ask,
                                                         const Caller& caller,
-                                                        const std::vector<std::uint32_t>& uids) {
+                                                        const std::vector<std::uint32_t>& uids,
+                                                        Walk walk) {
   std::vector<std::shared_ptr<const JobView>> chosen;
   const Filter filter(ask, caller, uids, picture);
   const auto take = [&](const std::shared_ptr<const JobView>& job) {
@@ -134,33 +147,69 @@ std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
     const auto found = picture.jobs.find(ask.ids(0).id());
     if (found != picture.jobs.end() && found->second->array_id == found->first &&
         !found->second->rest && !found->second->array_task && found->second->het_leader == 0) {
-      take(found->second);
+      if (found->first > walk.after) take(found->second);
       return chosen;
     }
   }
-  for (const auto& [id, job] : picture.jobs) take(job);
+  for (auto at = picture.jobs.upper_bound(walk.after);
+       at != picture.jobs.end() && chosen.size() < walk.most; ++at) {
+    take(at->second);
+  }
   return chosen;
 }
 
-std::string jobs_frame(const wire::JobsReply& head,
-                       const std::vector<std::shared_ptr<const JobView>>& jobs,
-                       const wire::ListJobs& ask) {
+Pages::Page JobPages::next() {
+  constexpr std::size_t kAtOnce = 64;
   FrameWriter frame(wire::Kind::JobsReply);
-  head.AppendToString(&frame.bytes);
-  constexpr std::size_t kFieldHead = 6;  // tag and length
-  std::size_t size = frame.bytes.size();
-  for (const auto& job : jobs) {
-    size += kFieldHead + (ask.brief() ? job->brief_bytes : job->info->size());
-  }
-  frame.bytes.reserve(size);
-  for (const auto& job : jobs) {
-    append_job(frame.bytes, *job, ask);
-    if (!ask.with_steps()) continue;
-    for (const Bytes& step : job->steps) {
-      append_field(frame.bytes, wire::JobsReply::kStepsFieldNumber, *step);
+  wire::JobsReply head;
+  head.set_now(std::time(nullptr));
+  bool more = true;
+  if (elements_) append_elements(frame.bytes);
+  while (more && frame.bytes.size() < page_bytes_) {
+    // Only the choice is made under the lock, which the state thread needs to publish.
+    const auto jobs = published_.read([&](const Picture& picture) {
+      head.set_cluster_name(picture.cluster_name);
+      head.set_last_backfill(picture.last_backfill);
+      return chosen_jobs(picture, ask_, caller_, uids_, {.after = after_, .most = kAtOnce});
+    });
+    more = jobs.size() == kAtOnce;
+    for (const auto& job : jobs) {
+      if (frame.bytes.size() >= page_bytes_) {
+        more = true;
+        break;
+      }
+      after_ = job->id;
+      append(frame.bytes, job);
     }
   }
-  return frame.finish();
+  more = more || elements_;
+  head.set_more(more);
+  head.AppendToString(&frame.bytes);
+  return {frame.finish(), more};
+}
+
+void JobPages::append(std::string& out, const std::shared_ptr<const JobView>& job) {
+  for (const Bytes& step : job->steps) {
+    if (ask_.with_steps()) append_field(out, wire::JobsReply::kStepsFieldNumber, *step);
+  }
+  if (!ask_.split_arrays() || !job->rest) return append_job(out, *job, ask_);
+  auto tasks = asked_tasks(*job, ask_);
+  elements_ = Elements{tasks, common_bytes(*job, ask_), tasks->next()};
+  append_elements(out);
+}
+
+void JobPages::append_elements(std::string& out) {
+  Elements& now = *elements_;
+  std::string one = now.common;
+  wire::JobInfo index;
+  for (; now.next != Bits::npos && out.size() < page_bytes_;
+       now.next = now.tasks->next(now.next + 1)) {
+    index.set_array_task_id(static_cast<std::uint32_t>(now.next));
+    index.AppendToString(&one);
+    append_field(out, wire::JobsReply::kJobsFieldNumber, one);
+    one.resize(now.common.size());
+  }
+  if (now.next == Bits::npos) elements_.reset();
 }
 
 Reader::Reader(Front& front, const Published& published, Users& users, RequestCounts& counts,
@@ -186,29 +235,55 @@ void Reader::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Reader::ask(Request request) {
+void Reader::put(Item item) {
   {
     const std::lock_guard lock(mutex_);
-    requests_.push_back(std::move(request));
+    items_.push_back(std::move(item));
   }
   changed_.notify_one();
 }
 
+void Reader::ask(Request request) {
+  put({.request = std::move(request)});
+}
+
+/// Behind all who have asked meanwhile: a long answer holds nobody up.
+void Reader::page_taken(Peer peer) {
+  put({.what = Item::What::next_page, .peer = peer});
+}
+
+void Reader::pages_unwanted(Peer peer) {
+  put({.what = Item::What::no_more, .peer = peer});
+}
+
 void Reader::work() {
   for (;;) {
-    std::deque<Request> requests;
+    std::deque<Item> items;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopping_ || !requests_.empty(); });
+      changed_.wait(lock, [&] { return stopping_ || !items_.empty(); });
       if (stopping_) return;
-      requests.swap(requests_);
+      items.swap(items_);
     }
+    const auto asks = [&](auto&& what) {
+      return std::ranges::any_of(items, [&](const Item& item) {
+        return item.what == Item::What::request && what(item.request.kind);
+      });
+    };
     // Once for all that came in the meantime.
-    refresh_(std::ranges::any_of(requests, [](const Request& request) {
-      return request.kind == wire::Kind::ListJobs || request.kind == wire::Kind::ListHistory ||
-             request.kind == wire::Kind::ListPriorities;
-    }));
-    for (const Request& request : requests) {
+    if (asks([](wire::Kind) { return true; })) {
+      refresh_(asks([](wire::Kind kind) {
+        return kind == wire::Kind::ListJobs || kind == wire::Kind::ListHistory ||
+               kind == wire::Kind::ListPriorities;
+      }));
+    }
+    for (const Item& item : items) {
+      if (item.what != Item::What::request) {
+        if (item.what == Item::What::no_more) pages_.erase(item.peer);
+        send_page(item.peer);
+        continue;
+      }
+      const Request& request = item.request;
       const auto start = std::chrono::steady_clock::now();
       answer(request);
       const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -216,6 +291,20 @@ void Reader::work() {
       counts_.count(request.kind, request.caller.uid, static_cast<std::uint64_t>(took.count()));
     }
   }
+}
+
+void Reader::begin(Peer peer, std::unique_ptr<Pages> pages) {
+  pages_[peer] = std::move(pages);
+  send_page(peer);
+}
+
+void Reader::send_page(Peer peer) {
+  const auto found = pages_.find(peer);
+  if (found == pages_.end()) return;  // it has gone, or another reader answers it
+  Pages::Page page = found->second->next();
+  if (!page.more) pages_.erase(found);
+  front_.act(
+      {.peer = peer, .bytes = std::move(page.frame), .answered = !page.more, .page = page.more});
 }
 
 void Reader::answer(const Request& request) {
@@ -235,7 +324,7 @@ void Reader::answer(const Request& request) {
     }
     case wire::Kind::ListJobs:
       if (const auto ask = wire::decode<wire::ListJobs>(request.payload)) {
-        return reply(jobs(*ask, request.caller));
+        return jobs(request.peer, *ask, request.caller);
       }
       break;
     case wire::Kind::ListNodes:
@@ -256,7 +345,7 @@ void Reader::answer(const Request& request) {
   front_.act({.peer = request.peer, .close = true});  // it sent what cannot be read
 }
 
-std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
+void Reader::jobs(Peer peer, const wire::ListJobs& ask, const Caller& caller) {
   std::vector<std::uint32_t> uids(ask.users().begin(), ask.users().end());
   if (ask.only_mine()) uids.push_back(caller.uid);
   for (const std::string& name : ask.user_names()) {
@@ -265,19 +354,11 @@ std::string Reader::jobs(const wire::ListJobs& ask, const Caller& caller) {
       wire::JobsReply refused;
       *refused.mutable_refusal() =
           wire::to_refusal(fail(Code::bad_value, fmt::format("Invalid user: {}", name)).error());
-      return wire::framed(refused);
+      return front_.act({.peer = peer, .bytes = wire::framed(refused), .answered = true});
     }
     uids.push_back(*uid);
   }
-  wire::JobsReply head;
-  head.set_now(std::time(nullptr));
-  // Only the choice is made under the lock, which the state thread needs to publish.
-  const auto jobs = published_.read([&](const Picture& picture) {
-    head.set_cluster_name(picture.cluster_name);
-    head.set_last_backfill(picture.last_backfill);
-    return chosen_jobs(picture, ask, caller, uids);
-  });
-  return jobs_frame(head, jobs, ask);
+  begin(peer, std::make_unique<JobPages>(published_, ask, caller, std::move(uids)));
 }
 
 Result<std::vector<std::uint32_t>> Reader::uids_of(
@@ -348,22 +429,20 @@ std::string Reader::nodes(const wire::ListNodes& ask) const {
 void Reader::history(const Request& request) {
   const auto ask = wire::decode<wire::ListHistory>(request.payload);
   if (!ask) return front_.act({.peer = request.peer, .close = true});
-  const auto reply = [&](const wire::HistoryReply& message) {
-    front_.act({.peer = request.peer, .bytes = wire::framed(message), .answered = !message.more()});
+  const auto refuse = [&](const Error& why) {
+    wire::HistoryReply refused;
+    *refused.mutable_refusal() = wire::to_refusal(why);
+    front_.act({.peer = request.peer, .bytes = wire::framed(refused), .answered = true});
   };
   if (!history_) {
     Result<store::History> opened = store::History::open(state_directory_);
-    if (!opened) {
-      wire::HistoryReply refused;
-      *refused.mutable_refusal() = wire::to_refusal(opened.error());
-      return reply(refused);
-    }
+    if (!opened) return refuse(opened.error());
     history_.emplace(std::move(*opened));
   }
   const auto site = published_.read([](const Picture& picture) { return picture.history; });
   if (!site) return front_.act({.peer = request.peer, .close = true});  // nothing was published yet
   // Steps are stored when they end: those that run are taken from the picture.
-  const auto running = [&](std::uint32_t job) {
+  const auto running = [this](std::uint32_t job) {
     return published_.read([&](const Picture& picture) {
       std::vector<wire::StepInfo> steps;
       const auto found = picture.jobs.find(job);
@@ -375,8 +454,21 @@ void Reader::history(const Request& request) {
       return steps;
     });
   };
-  HistoryAnswer(*history_, site, users_, running)
-      .answer(*ask, request.caller, std::time(nullptr), reply);
+  HistoryAnswer answer(*history_, site, users_, running);
+  Result<void> begun = answer.begin(*ask, request.caller, std::time(nullptr));
+  if (!begun) return refuse(begun.error());
+  class HistoryPages : public Pages {
+   public:
+    explicit HistoryPages(HistoryAnswer answer) : answer_(std::move(answer)) {}
+    Page next() override {
+      const wire::HistoryReply reply = answer_.next();
+      return {wire::framed(reply), reply.more()};
+    }
+
+   private:
+    HistoryAnswer answer_;
+  };
+  begin(request.peer, std::make_unique<HistoryPages>(std::move(answer)));
 }
 
 }  // namespace berth::controller

@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <unordered_map>
+#include <vector>
 
 #include "controller/front.h"
 #include "controller/published.h"
@@ -18,6 +21,21 @@
 #include "store/history.h"
 
 namespace berth::controller {
+
+/// A long answer, which is made page by page: the next one when the kernel has taken the one
+/// before. Nothing is kept between two pages but where to go on.
+class Pages {
+ public:
+  struct Page {
+    std::string frame;
+    bool more = false;
+  };
+  Pages() = default;
+  virtual ~Pages() = default;
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  virtual Page next() = 0;
+};
 
 class Reader {
  public:
@@ -32,12 +50,23 @@ class Reader {
 
   /// Any thread.
   void ask(Request request);
+  /// The page that was sent to him last was taken; nobody waits for the others.
+  void page_taken(Peer peer);
+  void pages_unwanted(Peer peer);
   void stop();
 
  private:
   void work();
+  struct Item {
+    enum class What { request, next_page, no_more } what = What::request;
+    Request request = {};
+    Peer peer = 0;  // of a page
+  };
+  void put(Item item);
   void answer(const Request& request);
-  [[nodiscard]] std::string jobs(const wire::ListJobs& ask, const Caller& caller);
+  void begin(Peer peer, std::unique_ptr<Pages> pages);
+  void send_page(Peer peer);
+  void jobs(Peer peer, const wire::ListJobs& ask, const Caller& caller);
   [[nodiscard]] std::string priorities(const wire::ListPriorities& ask, const Caller& caller);
   /// Uids of names and numbers; the error names who is not known.
   [[nodiscard]] Result<std::vector<std::uint32_t>> uids_of(
@@ -52,21 +81,57 @@ class Reader {
   Refresh refresh_;
   std::string state_directory_;
   std::optional<store::History> history_;
+  std::unordered_map<Peer, std::unique_ptr<Pages>> pages_;  // of answers that are not over
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Request> requests_;
+  std::deque<Item> items_;
   bool stopping_ = false;
   std::thread thread_;
 };
 
-/// The jobs that are asked for and may be seen.
+/// What of the jobs is looked at.
+struct Walk {
+  job::JobId after = 0;
+  std::size_t most = SIZE_MAX;
+};
+/// The jobs that are asked for and may be seen, in the order of their ids.
 std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
                                                         const wire::ListJobs& ask,
                                                         const Caller& caller,
-                                                        const std::vector<std::uint32_t>& uids);
-/// The frame of a JobsReply: the bytes of the jobs one after the other.
-std::string jobs_frame(const wire::JobsReply& head,
-                       const std::vector<std::shared_ptr<const JobView>>& jobs,
-                       const wire::ListJobs& ask);
+                                                        const std::vector<std::uint32_t>& uids,
+                                                        Walk walk = {});
+
+/// JobsReply: the bytes of the jobs one after the other.
+class JobPages : public Pages {
+ public:
+  JobPages(const Published& published, wire::ListJobs ask, Caller caller,
+           std::vector<std::uint32_t> uids, std::size_t page_bytes = kPageBytes)
+      : published_(published),
+        ask_(std::move(ask)),
+        caller_(caller),
+        uids_(std::move(uids)),
+        page_bytes_(wire::kHeaderBytes + page_bytes) {}
+  Page next() override;
+
+  /// A page is as much larger as its last job is.
+  static constexpr std::size_t kPageBytes = std::size_t{256} << 10;
+
+ private:
+  struct Elements {
+    std::shared_ptr<const Bits> tasks;
+    std::string common;  // JobInfo of each, but for the index
+    std::size_t next = 0;
+  };
+  void append(std::string& out, const std::shared_ptr<const JobView>& job);
+  void append_elements(std::string& out);
+
+  const Published& published_;
+  wire::ListJobs ask_;
+  Caller caller_;
+  std::vector<std::uint32_t> uids_;
+  std::size_t page_bytes_;
+  job::JobId after_ = 0;
+  std::optional<Elements> elements_;  // of which some are not sent
+};
 
 }  // namespace berth::controller

@@ -1,8 +1,12 @@
 // Which jobs a question gets, and that joined bytes are the message.
 #include "controller/reader.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
 
 namespace berth::controller {
 namespace {
@@ -45,13 +49,31 @@ class Question {
     return out;
   }
   wire::JobsReply reply() {
-    const std::string frame = jobs_frame({}, chosen_jobs(picture, ask, caller, {}), ask);
-    wire::Frame read;
-    EXPECT_EQ(wire::scan_frame(frame, wire::kMostBytes, read), wire::Scan::complete);
-    EXPECT_EQ(read.kind, wire::Kind::JobsReply);
-    const auto message = wire::decode<wire::JobsReply>(read.payload);
-    EXPECT_TRUE(message);
-    return message.value_or(wire::JobsReply());
+    wire::JobsReply all;
+    for (const wire::JobsReply& page : pages(JobPages::kPageBytes)) all.MergeFrom(page);
+    return all;
+  }
+  /// `between` is done to the picture between two pages.
+  std::vector<wire::JobsReply> pages(std::size_t page_bytes,
+                                     const std::function<void(Picture&)>& between = {}) {
+    Published published;
+    published.change([&](Picture& all) { all = picture; });
+    JobPages pages(published, ask, caller, {}, page_bytes);
+    std::vector<wire::JobsReply> out;
+    for (bool more = true; more;) {
+      const Pages::Page page = pages.next();
+      wire::Frame read;
+      EXPECT_EQ(wire::scan_frame(page.frame, wire::kMostBytes, read), wire::Scan::complete);
+      EXPECT_EQ(read.kind, wire::Kind::JobsReply);
+      EXPECT_LT(page.frame.size(), page_bytes + 200);
+      const auto message = wire::decode<wire::JobsReply>(read.payload);
+      EXPECT_TRUE(message);
+      out.push_back(message.value_or(wire::JobsReply()));
+      EXPECT_EQ(out.back().more(), page.more);
+      more = page.more && out.size() < 100000;
+      if (between) published.change(between);
+    }
+    return out;
   }
 
   Picture picture;
@@ -101,6 +123,59 @@ TEST(Reader, PendingElementsOneByOne) {
   ASSERT_EQ(reply.jobs_size(), 3);
   EXPECT_EQ(reply.jobs(0).array_task_id(), 3U);
   EXPECT_EQ(reply.jobs(1).array_task_id(), 5U);
+  question.ask.mutable_ids(0)->set_array_task(5);
+  ASSERT_EQ(question.reply().jobs_size(), 1);
+  EXPECT_EQ(question.reply().jobs(0).array_task_id(), 5U);
+}
+
+/// Whatever the size of a page, each job and each element is in one of them.
+TEST(Reader, LongAnswersComeInPages) {
+  Question question;
+  Bits bits;
+  for (std::size_t i = 0; i < 5000; i += 2) bits.set(i);
+  auto large = view(70, 200, "PENDING");
+  large->rest = std::make_shared<const Bits>(bits);
+  question.put(large);
+  for (job::JobId id = 100; id < 1000; ++id) question.put(view(id, 200, "PENDING"));
+  question.ask.set_split_arrays(true);
+  std::vector<std::string> whole;
+  const auto names = [](const wire::JobsReply& reply, std::vector<std::string>& out) {
+    for (const wire::JobInfo& job : reply.jobs()) {
+      out.push_back(fmt::format("{}_{}", job.id(), job.array_task_id()));
+    }
+  };
+  names(question.reply(), whole);
+  EXPECT_EQ(whole.size(), 2500U + 900U + 5U);
+  for (const std::size_t page_bytes : {1U, 100U, 1000U, 4096U}) {
+    std::vector<std::string> seen;
+    const auto pages = question.pages(page_bytes);
+    EXPECT_GT(pages.size(), 5U);
+    for (const wire::JobsReply& page : pages) names(page, seen);
+    EXPECT_EQ(seen, whole) << page_bytes;
+  }
+}
+
+TEST(Reader, JobsMayGoAndComeBetweenTwoPages) {
+  Question question;
+  for (job::JobId id = 100; id < 400; ++id) question.put(view(id, 200, "PENDING"));
+  question.ask.add_states("pending");
+  job::JobId gone = 100;
+  job::JobId come = 1000;
+  std::vector<job::JobId> seen;
+  const auto pages = question.pages(64, [&](Picture& picture) {
+    picture.jobs.erase(gone++);
+    if (come < 1020) {
+      const auto job = view(come, 200, "PENDING");
+      picture.jobs[come++] = job;
+    }
+  });
+  for (const wire::JobsReply& page : pages) {
+    for (const wire::JobInfo& job : page.jobs()) seen.push_back(job.id());
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(seen));
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
+  EXPECT_EQ(seen.back(), 1019U);
+  EXPECT_THAT(seen, testing::Contains(399U));
 }
 
 TEST(Reader, DetailIsAPartOfTheSameMessage) {

@@ -85,6 +85,16 @@ Service::Service(net::Loop& loop, Log& log)
                   [this](Peer peer) {
                     engine_->closed(peer);
                     gauges_->closed(peer);
+                  },
+              .page_taken =
+                  [this](Peer peer) {
+                    reader_->page_taken(peer);
+                    historian_->page_taken(peer);
+                  },
+              .pages_unwanted =
+                  [this](Peer peer) {
+                    reader_->pages_unwanted(peer);
+                    historian_->pages_unwanted(peer);
                   }}) {}
 
 Service::~Service() {

@@ -79,7 +79,8 @@ class Client {
   /// A frame is there already: do not poll.
   [[nodiscard]] bool has_frame();
 
-  /// Sends and waits for the one answer. Done with a refusal is its Error, and so is a refusal in
+  /// Sends and waits for the one answer; a list of jobs comes in pages, which are put together.
+  /// Done with a refusal is its Error, and so is a refusal in
   /// the answer; any other kind of answer is a protocol error.
   template <class Reply, class M>
   Result<Reply> ask(const M& message, Patience patience = std::chrono::seconds(60)) {
@@ -90,7 +91,18 @@ class Client {
     }
     Result<wire::Frame> frame = receive(patience);
     if (!frame) return pass(std::move(frame.error()));
-    return reply_in<Reply>(*frame);
+    Result<Reply> reply = reply_in<Reply>(*frame);
+    if constexpr (std::is_same_v<M, wire::ListJobs>) {
+      while (reply && reply->more()) {
+        frame = receive(patience);
+        if (!frame) return pass(std::move(frame.error()));
+        Result<Reply> page = reply_in<Reply>(*frame);
+        if (!page) return page;
+        reply->set_more(false);
+        reply->MergeFrom(*page);
+      }
+    }
+    return reply;
   }
   /// The same for a frame that was received already.
   template <class Reply>

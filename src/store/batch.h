@@ -23,6 +23,7 @@ struct JobRow {
   wire::JobRecord record;
   std::string name;  // of the job and its account: they are in Asked, but history filters by them
   std::string account;
+  std::uint64_t key = 0;  // its place in the order of history; set by History alone
 };
 
 struct Blob {

@@ -146,8 +146,9 @@ Result<Page> History::jobs(const Filter& filter) {
     }
     Result<JobRow> row = job_row(*select, 0);
     if (!row) return pass(std::move(row.error()));
-    page.jobs.push_back(std::move(*row));
     last = static_cast<std::uint64_t>(select->number(3));
+    row->key = last;
+    page.jobs.push_back(std::move(*row));
   }
   if (select->failed()) return select->error();
   return page;
