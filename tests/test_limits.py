@@ -167,6 +167,46 @@ def test_nobody_raises_his_own_priority(clusters):
     c.run("scancel", job)
 
 
+TOO_LONG = "Pathname of a file, directory or other parameter too long"
+
+
+def test_what_is_too_large_is_refused_by_name(clusters, tmp_path):
+    c = clusters["ALL"]
+    script = tmp_path / "script"
+    for size, told in ((5 << 20, ("Batch script is too big", "5242880", "4194304")), (9 << 20, ("longer than 8 MiB",)),
+                       (54 << 20, ("longer than 8 MiB",))):
+        script.write_text("#!/bin/sh\n")
+        with open(script, "a") as file:
+            file.write("#" * (size - file.tell() - 1) + "\n")
+        done = c.run("sbatch", script, rc=None)
+        assert done.returncode != 0 and "Submitted" not in done.stdout
+        assert any(word in done.stderr for word in (*told, TOO_LONG)), done.stderr
+    for words, name in ((["-J", "x" * 1025], "--job-name: 1025 bytes, at most 1024"),
+                        (["--comment", "x" * 100000], "--comment: 100000 bytes, at most 1024"),
+                        (["-w", "n" + "1" * 70000], "--nodelist: 70001 bytes, at most 65536")):
+        done = c.run("sbatch", "-o", "/dev/null", *words, "--wrap", "true", rc=None, user=USER)
+        assert done.returncode != 0 and TOO_LONG in done.stderr and name in done.stderr, done.stderr
+    job = c.submit("-H", "-o", "/dev/null", "--wrap", "true", user=USER)
+    for key in ("JobName", "Comment", "Account", "WorkDir"):
+        done = c.run("scontrol", "update", f"jobid={job}", f"{key}={'x' * 5000}", rc=None, user=USER)
+        assert done.returncode != 0 and TOO_LONG in done.stderr, (key, done.stderr)
+    c.run("scancel", job)
+
+
+def test_the_largest_script_is_a_key(clusters, tmp_path):
+    c = clusters["NO"]
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n" + "#" * 3000 + "\n")
+    assert c.run("sbatch", "-H", script).returncode == 0
+    conf = c.conf.read_text()
+    c.conf.write_text(conf + "SchedulerParameters=max_script_size=2000\n")
+    c.run("scontrol", "reconfigure")
+    done = c.run("sbatch", "-H", script, rc=None)
+    assert done.returncode != 0 and TOO_LONG in done.stderr and "at most 2000" in done.stderr, done.stderr
+    c.conf.write_text(conf)
+    c.run("scontrol", "reconfigure")
+
+
 def test_a_lifted_limit_lets_the_job_start(clusters):
     c = clusters["NO"]
     job = c.submit("-p", "brief", "-t", "20", "-o", "/dev/null", "--wrap", "true")

@@ -58,7 +58,7 @@ Result<std::string> read_script(std::span<const std::string> words,
   const std::size_t at = request::first_argument(Command::sbatch, words);
   if (needs_no_script(words)) return std::string();
   const bool named = at < words.size();
-  auto text = read_file(named ? find_script(words[at], environment) : "-", request::kMaxScript);
+  auto text = read_file(named ? find_script(words[at], environment) : "-", request::kMostScript);
   if (text || !named) return text;
   if (text.error().code == Code::limit) return text;
   return fail(Code::io, fmt::format("Unable to open file {}", words[at]),

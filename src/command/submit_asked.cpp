@@ -14,6 +14,7 @@
 #include "command/files.h"
 #include "command/messages.h"
 #include "command/submit_usage.h"
+#include "request/directives.h"
 #include "text/number.h"
 #include "text/words.h"
 
@@ -98,6 +99,7 @@ Result<Prepared> prepare(request::Command command, std::span<const std::string> 
   around.inside_job = inside_job;
   around.is_root = ::geteuid() == 0;
   around.judges_nice = false;
+  around.max_script = request::kMostScript;
   add_cluster_facts(around, words, prepared.script);
   for (const std::string& name :
        request::files_wanted(command, words, prepared.script, environment)) {

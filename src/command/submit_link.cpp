@@ -9,6 +9,7 @@
 
 #include "command/controller_client.h"
 #include "command/messages.h"
+#include "wire/field_limits.h"
 
 namespace berth::command {
 namespace {
@@ -94,6 +95,13 @@ std::optional<milliseconds> ControllerLink::until_try() const {
 Result<wire::SubmitReply> submit_job(ControllerLink& link, const request::Environment& environment,
                                      const wire::SubmitJob& job, const std::vector<Message>& told,
                                      SignalFd* signals) {
+  // What is too large for a frame would only break the connection.
+  if (job.ByteSizeLong() > wire::kMostScript) {
+    const std::string bytes = job.SerializeAsString();
+    if (auto good = wire::check_fields(wire::Kind::SubmitJob, bytes); !good) {
+      return pass(std::move(good.error()));
+    }
+  }
   const Moment until = steady_clock::now() + kRetryFor;
   bool said = false;
   while (true) {

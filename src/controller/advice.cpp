@@ -42,6 +42,7 @@ std::vector<std::string> make_lines(const cluster::Cluster& cluster, const wire:
   input.cluster = &cluster;
   input.usage = &usage;
   input.with_environments = false;
+  input.around.stored = true;
   input.around.is_root = true;  // what only root may do is refused by the submission itself
   for (const auto& variable : asked.environment()) {
     input.around.environment[variable.name()] = variable.value();

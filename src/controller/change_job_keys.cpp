@@ -7,6 +7,7 @@
 
 #include "controller/change_update.h"
 #include "job/when.h"
+#include "request/sizes.h"
 #include "text/duration.h"
 #include "text/number.h"
 #include "text/words.h"
@@ -138,6 +139,9 @@ Result<job::Time> moment(std::string_view key, std::string_view value, job::Time
 Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_view value,
                            const job::Job& current, job::Time now) {
   job::JobChange& change = update.change;
+  const request::Opt like =
+      is_key(key, "Dependency", 3) ? request::Opt::dependency : request::Opt::comment;
+  const std::size_t most = request::most_bytes(like);
   if (is_key(key, "TimeLimit", 4) && !is_key(key, "TimeMin", 5)) {
     auto limit = time_limit(value, current);
     if (!limit) return pass(std::move(limit.error()));
@@ -154,8 +158,10 @@ Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_
     if (!number) return bad(key, value, "a whole number");
     change.nice = static_cast<std::int32_t>(*number) * (negative ? -1 : 1);
   } else if (is_key(key, "Comment", 3)) {
+    if (value.size() > most) return request::too_long(key, value.size(), most);
     change.comment = std::string(value);
   } else if (is_key(key, "AdminComment", 3)) {
+    if (value.size() > most) return request::too_long(key, value.size(), most);
     change.admin_comment = std::string(value);
   } else if (is_key(key, "ArrayTaskThrottle", 5)) {
     const auto number = text::parse_number(value, UINT32_MAX - 2);
@@ -182,6 +188,7 @@ Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_
       return bad(key, value, "minutes, hours:minutes:seconds, 90s, 30m, 2h, 0 or UNLIMITED");
     }
   } else if (is_key(key, "Dependency", 3)) {
+    if (value.size() > most) return request::too_long(key, value.size(), most);
     change.dependency = std::string(value);
   } else {
     return false;

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "auth/token.h"
+#include "wire/field_limits.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
@@ -244,6 +245,15 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
     link.connection->send_bytes(refusal(Code::access_denied, "Access/permission denied"));
     if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
     return;
+  }
+  if (link.standing.role != Role::node) {
+    if (auto good = wire::check_fields(kind, payload, most_script_); !good) {
+      wire::Done done;
+      *done.mutable_refusal() = wire::to_refusal(good.error());
+      link.connection->send(done);
+      if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
+      return;
+    }
   }
   if (!link.standing.registered) {
     link.busy = true;

@@ -28,6 +28,7 @@
 #include "net/loop.h"
 #include "tls/authority.h"
 #include "tls/context.h"
+#include "wire/field_limits.h"
 #include "wire/frame.h"
 
 namespace berth::controller {
@@ -65,6 +66,8 @@ class Front {
 
   /// uids beside root that may do all.
   void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
+  /// max_script_size; from any thread.
+  void set_most_script(std::size_t bytes) { most_script_ = bytes; }
   Result<void> listen_unix(const std::string& path, mode_t mode);
   struct Remote {
     tls::Context context;     // proves this controller, asks for certificates
@@ -137,6 +140,7 @@ class Front {
   net::Loop& loop_;
   Log& log_;
   Handlers handlers_;
+  std::atomic<std::size_t> most_script_ = wire::kUsualScript;
   std::vector<std::uint32_t> privileged_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   net::Door door_;

@@ -181,7 +181,7 @@ std::shared_ptr<const job::Submission> HistoryAnswer::submission_of(
     around.environment[variable.name()] = variable.value();
   }
   for (const wire::NamedFile& file : asked->files()) around.files[file.name()] = file.content();
-  around.is_root = true;  // it was allowed once
+  around.is_root = around.stored = true;  // it was allowed once
   around.multiple_sharing_gres = site_->cluster.settings.multiple_sharing_gres;
   around.cluster_name = site_->cluster_name;
   around.mpi_types = site_->mpi_types;

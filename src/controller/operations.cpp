@@ -96,6 +96,7 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   adviser_.forget();
   state_->reconfigure(std::move(cluster), std::move(policy), turn.now);
   setup_ = std::move(*setup);
+  parts_.front.set_most_script(setup_.policy.max_script);
   all_changed_ = all_jobs_changed_ = true;
   configure_agents(turn);
   return {};

@@ -275,7 +275,9 @@ void Engine::get_script(Turn& /*turn*/, const Request& request) {
   reply.set_script(asked->script());
   if (reply.script().empty()) {
     const std::vector<std::string> words(asked->words().begin(), asked->words().end());
-    const auto parsed = request::parse(request::Command::sbatch, words, "", {});
+    request::Surroundings around;
+    around.stored = true;
+    const auto parsed = request::parse(request::Command::sbatch, words, "", around);
     if (parsed && parsed->components.front().wrap) {
       reply.set_script(job::wrapped_script(*parsed->components.front().wrap));
     }

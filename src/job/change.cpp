@@ -63,6 +63,21 @@ Result<void> set_nice(Job& job, std::int32_t nice, const Caller& caller) {
   return {};
 }
 
+/// What was changed before and is not changed again: the last word on an option counts.
+std::vector<std::string> still_counting(const std::vector<std::string>& before,
+                                        const std::vector<std::string>& now) {
+  const auto option = [](const std::string& word) {
+    return std::string_view(word).substr(0, word.find('='));
+  };
+  std::vector<std::string> out;
+  for (const std::string& word : before) {
+    const bool again = std::ranges::any_of(
+        now, [&](const std::string& other) { return option(other) == option(word); });
+    if (!again) out.push_back(word);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<void> State::change(JobId id, const JobChange& change, const Caller& caller, Time now) {
@@ -127,7 +142,7 @@ Result<void> State::update_words(JobId id, const std::vector<std::string>& words
   Job& job = **found;
   if (ended(job.base)) return pass(job_error(JobFault::already_done));
   if (job.het) return pass(job_error(JobFault::disabled));
-  std::vector<std::string> all = job.overrides;
+  std::vector<std::string> all = still_counting(job.overrides, words);
   all.insert(all.end(), words.begin(), words.end());
   std::vector<Message> warnings;
   auto read = m.read(asked, all, caller, warnings);

@@ -142,8 +142,8 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     const auto asked = fetch(job.asked_blob);
     if (!asked) return fail(Code::io, "its request is not in the store");
     std::vector<Message> warnings;
-    auto parts = m.read(*asked, job.overrides, {job.uid, job.gid, true},
-                        warnings);  // it was allowed once
+    auto parts = m.read(*asked, job.overrides, {job.uid, job.gid, true}, warnings,
+                        true);  // it was allowed once
     if (parts && job.overrides.empty()) read_before.emplace(key, *parts);
     return parts;
   };

@@ -208,7 +208,7 @@ struct State::Memory {
   // submission.cpp
   Result<std::vector<std::shared_ptr<const Submission>>> read(
       const wire::Asked& asked, const std::vector<std::string>& overrides, const Caller& caller,
-      std::vector<Message>& warnings);
+      std::vector<Message>& warnings, bool stored = false);
   std::shared_ptr<const Submission> intern(Submission submission);
   /// The element `task` of an array as a job of its own; the last one left keeps the record.
   Job& split(Job& rest, std::uint32_t task);

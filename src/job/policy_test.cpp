@@ -274,6 +274,16 @@ TEST(Access, AccountQosAndReservationOfAJobAreAskedAboutToo) {
   EXPECT_EQ(updated(c, id, "--licenses=matlab:2", kAlice), "");
 }
 
+TEST(Access, ChangesOfTheSameThingDoNotPileUp) {
+  Controller c;
+  const JobId id = c.submit("--mem=1G");
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(updated(c, id, fmt::format("--job-name=n{} --comment=c{}", i, i), kAlice), "");
+  }
+  EXPECT_THAT(c.at(id).overrides, ::testing::ElementsAre("--job-name=n49", "--comment=c49"));
+  EXPECT_EQ(c.at(id).what->job_name, "n49");
+}
+
 TEST(Access, DisableRootJobsIsAboutWhoseJobItIs) {
   const std::string closed = name_of_second_partition();
   Policy policy;

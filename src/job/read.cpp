@@ -147,6 +147,7 @@ request::Surroundings surroundings_of(const wire::Asked& asked, const State::Mem
   for (const wire::NamedFile& file : asked.files()) around.files[file.name()] = file.content();
   around.inside_job = inside_job;
   around.is_root = caller.privileged;
+  around.max_script = memory.policy.max_script;
   around.multiple_sharing_gres = memory.cluster.settings.multiple_sharing_gres;
   around.cluster_name = memory.policy.cluster_name;
   around.mpi_types = memory.policy.mpi_types;
@@ -175,15 +176,16 @@ std::shared_ptr<const Submission> State::Memory::intern(Submission submission) {
 
 Result<std::vector<std::shared_ptr<const Submission>>> State::Memory::read(
     const wire::Asked& asked, const std::vector<std::string>& overrides, const Caller& caller,
-    std::vector<Message>& warnings) {
+    std::vector<Message>& warnings, bool stored) {
   const auto command = command_of(asked.command());
   if (!command) return fail(Code::bad_value, fmt::format("unknown command {}", asked.command()));
   std::vector<std::string> words(asked.words().begin(), asked.words().end());
   const std::size_t program = request::first_argument(*command, words);
   words.insert(words.begin() + static_cast<std::ptrdiff_t>(program), overrides.begin(),
                overrides.end());
-  auto parsed =
-      request::parse(*command, words, asked.script(), surroundings_of(asked, *this, caller, false));
+  request::Surroundings around = surroundings_of(asked, *this, caller, false);
+  around.stored = stored;
+  auto parsed = request::parse(*command, words, asked.script(), around);
   if (!parsed) return pass(std::move(parsed.error()));
   warnings = std::move(parsed->warnings);
   std::vector<std::shared_ptr<const Submission>> out;

@@ -440,6 +440,7 @@ struct Policy {
   JobId first_job_id = 1;
   JobId max_job_id = 0x03ff0000;
   std::uint32_t max_job_count = 10000;
+  std::size_t max_script = std::size_t{4} << 20;  // max_script_size
   std::uint32_t inactive_limit = 0;
   bool job_requeue = true;
   std::uint32_t max_batch_requeue = 5;

@@ -10,6 +10,7 @@
 
 #include "auth/ticket.h"
 #include "node/tickets.h"
+#include "wire/field_limits.h"
 #include "wire/refusal.h"
 
 namespace berth::node {
@@ -117,6 +118,9 @@ void Gate::serve(net::Connection& connection, const Caller& caller,
 }
 
 void Gate::take(net::Connection& connection, const wire::Frame& frame, const Caller& caller) {
+  if (auto good = wire::check_fields(frame.kind, frame.payload); !good) {
+    return refuse(connection, good.error());
+  }
   switch (frame.kind) {
     case wire::Kind::CallController:
       // Only the kernel's word is passed on.

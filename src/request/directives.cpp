@@ -108,15 +108,15 @@ Result<std::vector<DirectiveOption>> component_options(std::span<const std::stri
 
 }  // namespace
 
-Result<void> check_script(std::string_view script) {
+Result<void> check_script(std::string_view script, std::size_t most) {
   if (script.empty()) {
     return bad_script({"Batch script is empty!"}, "give a script, or a command with --wrap");
   }
-  if (script.size() > kMaxScript) {
+  if (script.size() > most) {
     return bad_script({"Batch script is too big"},
                       fmt::format("it has {} bytes; at most {} are taken: keep data in files of "
                                   "their own",
-                                  script.size(), kMaxScript));
+                                  script.size(), most));
   }
   if (std::ranges::all_of(script, [](char c) { return is_blank(c) || c == '\n'; })) {
     return bad_script({"Batch script contains only whitespace!"},

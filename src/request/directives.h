@@ -11,11 +11,13 @@
 
 namespace berth::request {
 
-inline constexpr std::size_t kMaxScript = std::size_t{4} << 20;  // Slurm's max_script_size
-inline constexpr std::size_t kMaxWarnings = 20;                  // about one script
+/// max_script_size, where slurm.conf does not say; and the most that it can say.
+inline constexpr std::size_t kMaxScript = std::size_t{4} << 20;
+inline constexpr std::size_t kMostScript = std::size_t{8} << 20;
+inline constexpr std::size_t kMaxWarnings = 20;  // about one script
 
 /// The checks sbatch makes on a script before it reads any option from it.
-Result<void> check_script(std::string_view script);
+Result<void> check_script(std::string_view script, std::size_t most = kMaxScript);
 
 /// The options of one component of a job, each with the script line it came from.
 struct DirectiveOption {

@@ -13,6 +13,7 @@
 #include "request/effects.h"
 #include "request/environment.h"
 #include "request/getopt.h"
+#include "request/sizes.h"
 #include "request/table.h"
 #include "request/values.h"
 #include "text/number.h"
@@ -131,7 +132,8 @@ class Parser {
       return fail(Code::conflict, "Script arguments not permitted with --wrap option",
                   fmt::format("\"{}\" and --wrap: give one of them", last.argv.front()));
     }
-    if (Result<void> checked = check_script(script_); !checked) return checked;
+    const std::size_t most = around_->stored ? script_.size() : around_->max_script;
+    if (Result<void> checked = check_script(script_, most); !checked) return checked;
     const std::vector<VariableOption> variables =
         environment_options(command_, around_->environment, false, std::nullopt);
     const bool ignore_pbs = has_option(lines.front().options, Opt::ignore_pbs) ||
@@ -200,6 +202,9 @@ class Parser {
     Request request;
     request.command = command_;
     request.argv = line.argv;
+    if (!line.argv.empty() && !around_->stored && line.argv.front().size() > kMostPath) {
+      return too_long("the program's name", line.argv.front().size(), kMostPath);
+    }
     step_ =
         command_ == Command::srun && (around_->inside_job || has_option(line.options, Opt::jobid) ||
                                       around_->environment.contains("SLURM_JOB_ID"));
@@ -405,7 +410,7 @@ std::vector<std::string> files_wanted(Command command, std::span<const std::stri
       }
     }
   }
-  if (command == Command::sbatch && script.size() <= kMaxScript) {
+  if (command == Command::sbatch && script.size() <= kMostScript) {
     if (const Result<ScriptOptions> found = script_options(script, "", true)) {
       for (const auto& component : found->components) {
         for (const DirectiveOption& one : component) consider(one.option);

@@ -16,6 +16,8 @@ struct Surroundings {
   Environment environment;  // the caller's variables
   bool inside_job = false;  // SLURM_JOB_ID (or --jobid) makes srun a step
   bool is_root = false;
+  bool stored = false;  // it was accepted before: how large it is is not asked again
+  std::size_t max_script = std::size_t{4} << 20;  // slurm.conf SchedulerParameters=max_script_size
   bool judges_nice = true;  // false: the controller knows who may go below 0, and says so
   bool multiple_sharing_gres = false;  // slurm.conf SelectTypeParameters, for one-task-per-sharing
   std::string cluster_name;            // slurm.conf ClusterName: --clusters may name it

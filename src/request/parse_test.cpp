@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "request/directives.h"
 #include "request/parse_testing.h"
+#include "request/sizes.h"
+#include "request/table.h"
 
 namespace berth::request {
 namespace {
@@ -504,6 +507,30 @@ TEST(Nice, NegativeIsRootsBusiness) {
   Surroundings root;
   root.is_root = true;
   EXPECT_TRUE(parse_line("sbatch --nice=-5 --uid=0 x", root)->warnings.empty());
+}
+
+TEST(Sizes, OfTheTextOfEachOptionWhereverItComesFrom) {
+  const std::string most(1024, 'x');
+  const std::string refused =
+      "1: sbatch: error: Pathname of a file, directory or other parameter too long";
+  EXPECT_EQ(outcome("sbatch -J " + most + " x"), "ok");
+  EXPECT_EQ(outcome("sbatch -J " + most + "x x"), refused);
+  EXPECT_EQ(parse_line("sbatch --comment=" + most + "x x").error().hint,
+            "--comment: 1025 bytes, at most 1024 are taken");
+  EXPECT_EQ(outcome("sbatch x", {}, "#!/bin/sh\n#SBATCH -J " + most + "x\n"), refused);
+  Surroundings around;
+  around.environment = {{"SBATCH_JOB_NAME", most + "x"}};
+  EXPECT_EQ(outcome("sbatch x", around), refused);
+  // What was taken before is read again, whatever the limits are now.
+  around.stored = true;
+  EXPECT_EQ(outcome("sbatch x", around, "#!/bin/sh\n" + std::string(kMostScript, '#')), "ok");
+  // No option takes as much as one wants.
+  for (const OptionRow& row : option_rows()) {
+    EXPECT_LE(most_bytes(row.opt), kMostScript) << row.name;
+  }
+  EXPECT_EQ(outcome("sbatch " + std::string(4097, 'x')), refused);
+  EXPECT_EQ(outcome("sbatch -o " + std::string(4096, 'x') + " x"), "ok");
+  EXPECT_EQ(outcome("sbatch -o " + std::string(4097, 'x') + " x"), refused);
 }
 
 TEST(Environment, SwitchesAndTheirWaitHaveAVariableEach) {

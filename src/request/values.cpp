@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "request/sizes.h"
 #include "text/number.h"
 
 namespace berth::request {
@@ -91,6 +92,10 @@ Result<std::uint32_t> number_value(const Value& value, std::uint32_t least) {
 }
 
 Applied apply_value(const Value& value, Request& request) {
+  if (const std::size_t most = most_bytes(value.opt);
+      value.text.size() > most && !value.around->stored) {
+    return too_long(dashed(value.opt), value.text.size(), most);
+  }
   const bool refused = row_of(value.opt).status == Status::refused;
   for (const auto group : {size_value, resource_value, place_value, queue_value, step_value}) {
     const Apply apply = group(value.opt);

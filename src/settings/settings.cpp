@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "request/directives.h"
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/words.h"
@@ -188,6 +189,9 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
     policy.max_switch_wait = static_cast<std::uint32_t>(std::min<std::uint64_t>(*wait, UINT32_MAX));
   }
   policy.max_job_count = keys.max_job_count;
+  if (const auto size = number(keys.scheduler, "max_script_size")) {
+    policy.max_script = std::min<std::uint64_t>(*size, request::kMostScript);
+  }
   policy.inactive_limit = keys.inactive_seconds;
   policy.job_requeue = keys.job_requeue;
   policy.max_batch_requeue = keys.max_batch_requeue;
