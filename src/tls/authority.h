@@ -1,11 +1,10 @@
 // The cluster's authority: the controller makes certificates for itself and for nodes. Nothing has
 // to be set up by an administrator, and nobody outside the cluster is asked.
 //
-//   controller: auto authority = tls::Authority::load_or_create(state + "/authority.pem",
-//   "mycluster");
-//               tls::Identity mine = *authority->issue_controller("ctl");
-//   node:       tls::Wish… own = tls::make_wish();  → own.wish to the controller, own.key stays
-//   controller: auto certificate = authority->issue_node(wish, {"n1"}, serial);
+//   the controller:  auto authority = tls::Authority::load_or_create(state, "c");
+//                    tls::Identity mine = *authority->issue_controller("ctl");
+//   a node:          auto own = tls::make_key();      own.wish to the controller, own.key stays
+//   the controller:  auto issued = authority->issue_node(wish, {"n1"});
 //
 // What a certificate is good for is said by its extended key usage, which the TLS library checks:
 // that of a controller serves, that of a node calls. A node's certificate cannot be used to pose as

@@ -1,11 +1,12 @@
 // The kinds of TLS sessions that berth has. Only TLS 1.3, one cipher, no tickets, no renegotiation.
 //
-//   controller:  Context::controller(identity, authority)     proves itself, asks callers for a
-//   certificate agent:       Context::node(identity, authority)           proves itself to the
-//   controller command:     Context::caller(authority)                   proves nothing here: munge
-//   or a token does joining:     Context::joining(fingerprint)                a host that knows the
-//   authority's fingerprint only to a node:   Context::keyed_caller(), keyed_server(find)  both
-//   know a key that the controller made
+//   Context::controller(identity, authority)  proves itself, and asks callers for a certificate
+//   Context::node(identity, authority)        an agent: proves itself to the controller
+//   Context::caller(authority)                a command: proves nothing here; munge or a token does
+//   Context::joining(fingerprint)             a host that knows the authority's fingerprint only
+//   Context::keyed_caller(), keyed_server(find)
+//                                             a client and an agent, which both know a key that the
+//                                             controller made
 #pragma once
 
 #include <functional>

@@ -3,9 +3,9 @@
 // its TLS session. So there are two sessions on one TCP connection:
 //
 //   1. client ↔ agent       keyed by what the controller made for this ticket; one request, then
-//   both end it
+//                           both end it
 //   2. client ↔ supervisor  keyed by binding() of the first, which the agent gives the supervisor
-//   with the socket
+//                           with the socket
 //
 // The client need not wait between them: its second session begins right behind its end of the
 // first.

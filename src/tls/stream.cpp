@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
+#include <utility>
 
 #include "tls/pem.h"
 
@@ -19,8 +19,65 @@ constexpr std::size_t kMostPiece = 1024 * 1024;
 
 }  // namespace
 
+struct Stream::Bytes {
+  static State& state_of(BIO* bio) { return *static_cast<State*>(::BIO_get_data(bio)); }
+
+  static int read(BIO* bio, char* to, std::size_t room, std::size_t* count) {
+    std::string_view& in = state_of(bio).in;
+    ::BIO_clear_retry_flags(bio);
+    if (in.empty()) {
+      ::BIO_set_retry_read(bio);
+      return 0;
+    }
+    *count = in.copy(to, room);
+    in.remove_prefix(*count);
+    return 1;
+  }
+  static int write(BIO* bio, const char* from, std::size_t size, std::size_t* count) {
+    std::string* out = state_of(bio).out;
+    if (out == nullptr) return 0;
+    out->append(from, size);
+    *count = size;
+    return 1;
+  }
+  static long control(BIO* /*bio*/, int what, long /*number*/, void* /*pointer*/) {
+    return what == BIO_CTRL_FLUSH ? 1 : 0;
+  }
+
+  static BIO* open(State& state) {
+    static BIO_METHOD* const method = [] {
+      BIO_METHOD* made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+      ::BIO_meth_set_read_ex(made, read);
+      ::BIO_meth_set_write_ex(made, write);
+      ::BIO_meth_set_ctrl(made, control);
+      return made;
+    }();
+    BIO* bio = ::BIO_new(method);
+    ::BIO_set_data(bio, &state);
+    ::BIO_set_init(bio, 1);
+    return bio;
+  }
+
+  /// For the time of one call.
+  struct Lent {
+    Lent(State& lent_to, std::string_view in, std::string& out) : state(lent_to) {
+      state.in = in;
+      state.out = &out;
+      ::ERR_clear_error();
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+    ~Lent() {
+      state.in = {};
+      state.out = nullptr;
+    }
+    State& state;
+  };
+};
+
 Stream::Stream(SSL* session, bool server) : state_(std::make_unique<State>()), session_(session) {
-  ::SSL_set_bio(session, ::BIO_new(::BIO_s_mem()), ::BIO_new(::BIO_s_mem()));
+  BIO* bytes = Bytes::open(*state_);
+  ::SSL_set_bio(session, bytes, bytes);
   SSL_set_app_data(session, state_.get());
   if (server) {
     ::SSL_set_accept_state(session);
@@ -30,9 +87,8 @@ Stream::Stream(SSL* session, bool server) : state_(std::make_unique<State>()), s
 }
 
 void Stream::begin(std::string& out) {
-  ::ERR_clear_error();
+  const Bytes::Lent lent(*state_, {}, out);
   ::SSL_do_handshake(session_.get());
-  drain(out);
 }
 
 Result<void> Stream::take(std::string_view raw, std::string& plain, std::string& out) {
@@ -40,14 +96,9 @@ Result<void> Stream::take(std::string_view raw, std::string& plain, std::string&
     state_->after.append(raw);
     return {};
   }
-  ::ERR_clear_error();
-  BIO* in = ::SSL_get_rbio(session_.get());
-  for (std::size_t at = 0; at < raw.size(); at += kMostPiece) {
-    const std::string_view piece = raw.substr(at, kMostPiece);
-    if (::BIO_write(in, piece.data(), static_cast<int>(piece.size())) < 0) return failed(out);
-  }
+  const Bytes::Lent lent(*state_, raw, out);
   if (!state_->established) {
-    if (auto done = shake(out); !done || !state_->established) return done;
+    if (auto done = shake(); !done || !state_->established) return done;
   }
   std::array<char, 16384> buffer;
   for (;;) {
@@ -58,33 +109,26 @@ Result<void> Stream::take(std::string_view raw, std::string& plain, std::string&
     }
     switch (::SSL_get_error(session_.get(), count)) {
       case SSL_ERROR_WANT_READ:
-        drain(out);
         return {};
-      case SSL_ERROR_ZERO_RETURN: {
+      case SSL_ERROR_ZERO_RETURN:
         state_->ended = true;
-        const std::size_t left = ::BIO_ctrl_pending(in);
-        state_->after.resize(left);
-        if (left > 0) ::BIO_read(in, state_->after.data(), static_cast<int>(left));
-        drain(out);
+        state_->after = state_->in;
         return {};
-      }
       default:
-        return failed(out);
+        return failed();
     }
   }
 }
 
-Result<void> Stream::shake(std::string& out) {
+Result<void> Stream::shake() {
   const int done = ::SSL_do_handshake(session_.get());
   if (done != 1) {
-    if (::SSL_get_error(session_.get(), done) != SSL_ERROR_WANT_READ) return failed(out);
-    drain(out);
+    if (::SSL_get_error(session_.get(), done) != SSL_ERROR_WANT_READ) return failed();
     return {};
   }
   state_->established = true;
-  drain(out);
   const std::string waiting = std::exchange(state_->waiting, {});
-  write(waiting, out);
+  write(waiting);
   return {};
 }
 
@@ -93,43 +137,30 @@ void Stream::put(std::string_view plain, std::string& out) {
     state_->waiting.append(plain);
     return;
   }
-  write(plain, out);
+  const Bytes::Lent lent(*state_, {}, out);
+  write(plain);
 }
 
-void Stream::write(std::string_view plain, std::string& out) {
-  ::ERR_clear_error();
+void Stream::write(std::string_view plain) {
   while (!plain.empty()) {
     const auto piece = static_cast<int>(std::min(plain.size(), kMostPiece));
     const int count = ::SSL_write(session_.get(), plain.data(), piece);
     if (count <= 0) break;  // the session has failed: take() has said so, or will
     plain.remove_prefix(static_cast<std::size_t>(count));
-    drain(out);
   }
 }
 
 void Stream::end(std::string& out) {
   if (std::exchange(state_->shut, true)) return;
-  ::ERR_clear_error();
+  const Bytes::Lent lent(*state_, {}, out);
   ::SSL_shutdown(session_.get());
-  drain(out);
 }
 
 std::string Stream::rest() {
   return std::exchange(state_->after, {});
 }
 
-void Stream::drain(std::string& out) {
-  BIO* pending = ::SSL_get_wbio(session_.get());
-  const std::size_t count = ::BIO_ctrl_pending(pending);
-  if (count == 0) return;
-  const std::size_t before = out.size();
-  out.resize(before + count);
-  const int got = ::BIO_read(pending, out.data() + before, static_cast<int>(count));
-  out.resize(before + static_cast<std::size_t>(std::max(got, 0)));
-}
-
-std::unexpected<Error> Stream::failed(std::string& out) {
-  drain(out);
+std::unexpected<Error> Stream::failed() const {
   const long verdict = ::SSL_get_verify_result(session_.get());
   std::string why =
       verdict != X509_V_OK ? ::X509_verify_cert_error_string(verdict) : library_error();

@@ -63,14 +63,18 @@ class Stream {
     std::string after;     // rest()
     std::string key_name;  // of a keyed session
     std::string key;       // of a keyed session's client
+    // What the library reads from and writes to, while it is called: it keeps no bytes of its own.
+    std::string_view in;
+    std::string* out = nullptr;
   };
   struct FreeSession {
     void operator()(SSL* session) const { ::SSL_free(session); }
   };
-  Result<void> shake(std::string& out);
-  void write(std::string_view plain, std::string& out);
-  void drain(std::string& out);
-  [[nodiscard]] std::unexpected<Error> failed(std::string& out);
+  /// The library's way to the state's `in` and `out`.
+  struct Bytes;
+  Result<void> shake();
+  void write(std::string_view plain);
+  [[nodiscard]] std::unexpected<Error> failed() const;
 
   std::shared_ptr<const void> context_;  // what the session's callbacks use
   std::unique_ptr<State> state_;         // at one place: the session's callbacks know it
