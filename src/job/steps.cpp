@@ -174,8 +174,10 @@ std::string_view State::Memory::end_state(const Job& job, const Step& step) {
   // a moment later. Only those that a signal has ended were still there.
   const bool by_itself = step.cause.empty() && (step.exit_status & 0x7f) == 0;
   if (step.ending && !by_itself) return "CANCELLED";
-  // The end of its job took it along: scancel, a time limit, the end of the script.
-  const int signal = step.exit_status & 0x7f;
+  // The end of its job took it along: scancel, a time limit, the end of the script. A shell whose
+  // command was ended first (its srun, say) ends by itself, with 128 and the signal's number.
+  const int code = (step.exit_status >> 8) & 0xff;
+  const int signal = code > 128 ? code - 128 : step.exit_status & 0x7f;
   const bool job_over = job.flags.completing || !job.running;
   if (job_over && (signal == SIGTERM || signal == SIGKILL)) return "CANCELLED";
   return step.exit_status == 0 ? "COMPLETED" : "FAILED";

@@ -228,10 +228,10 @@ TEST(Steps, TheEndOfAJobCancelsItsScriptAndItsSteps) {
     std::int32_t status;
     const char* cancelled;  // when it ends after scancel
     const char* alone;      // by itself
-  } rows[] = {{15, "CANCELLED", "FAILED"},
-              {9, "CANCELLED", "FAILED"},
-              {11, "FAILED", "FAILED"},      // its own doing
-              {3 << 8, "FAILED", "FAILED"},  // it has heard SIGTERM and decided for itself
+  } rows[] = {{15, "CANCELLED", "FAILED"},       {9, "CANCELLED", "FAILED"},
+              {143 << 8, "CANCELLED", "FAILED"},  // a shell whose command was ended before it
+              {11, "FAILED", "FAILED"},           // its own doing
+              {3 << 8, "FAILED", "FAILED"},       // it has heard SIGTERM and decided for itself
               {0, "COMPLETED", "COMPLETED"}};
   for (const auto& row : rows) {
     for (const std::uint32_t which : {0U, std::uint32_t{wire::kBatchStep}}) {
