@@ -34,7 +34,7 @@ class System:
         for i in range(8):
             (self.dir / f"gpu{i}").touch()  # Slurm wants files that exist
         (self.dir / "gres.conf").write_text(f"NodeName=n[1-{size}] Name=gpu File={self.dir}/gpu[0-7]\n")
-        (self.dir / "cgroup.conf").write_text("CgroupPlugin=disabled\n" if self.name == "berth" else "")
+        (self.dir / "cgroup.conf").write_text("CgroupPlugin=disabled\n" if self.name != "slurm" else "")
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SBATCH", "BERTH"))}
         self.env["SLURM_CONF"] = str(self.conf)
         self.daemons: list[subprocess.Popen] = []

@@ -27,8 +27,11 @@ std::chrono::milliseconds random_up_to(std::chrono::milliseconds most) {
 }  // namespace
 
 Agents::Agents(net::Loop& loop, net::Address controller, Inventory inventory,
-               std::vector<std::string> nodes)
-    : loop_(loop), controller_(std::move(controller)), inventory_(inventory) {
+               std::vector<std::string> nodes, std::vector<tls::Context> identities)
+    : loop_(loop),
+      controller_(std::move(controller)),
+      inventory_(inventory),
+      identities_(std::move(identities)) {
   for (std::string& name : nodes) {
     nodes_.push_back({.name = std::move(name), .connection = {}});
   }
@@ -52,6 +55,7 @@ void Agents::connected(std::size_t index, Result<std::shared_ptr<net::Connection
   Node& node = nodes_[index];
   node.connection = std::move(*result);
   node.connection->limit_frames(wire::kMostBytes);
+  if (!identities_.empty()) node.connection->secure(identities_[index].open());
   node.connection->start(
       {.on_frame = [this, index](net::Connection&,
                                  const wire::Frame& frame) { take(index, frame); },

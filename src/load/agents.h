@@ -1,6 +1,7 @@
 // Agents that run nothing: one connection for each node, which registers, says that every batch
 // script ended, at once or after a while, and dials again when the controller goes away. With them
-// the controller alone is measured (bench/controller).
+// the controller alone is measured (bench/controller). They come by its unix socket, or over TLS
+// with a certificate for each node (joins.h).
 #pragma once
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include "net/address.h"
 #include "net/connection.h"
 #include "net/loop.h"
+#include "tls/context.h"
 
 namespace berth::load {
 
@@ -27,8 +29,9 @@ struct Inventory {
 
 class Agents {
  public:
+  /// `identities`: one for each node where the controller's address is one of TCP, else none.
   Agents(net::Loop& loop, net::Address controller, Inventory inventory,
-         std::vector<std::string> nodes);
+         std::vector<std::string> nodes, std::vector<tls::Context> identities = {});
   /// Dials with every node; prints a line each time that all of them are registered.
   void start();
 
@@ -51,6 +54,7 @@ class Agents {
   net::Address controller_;
   Inventory inventory_;
   std::vector<Node> nodes_;
+  std::vector<tls::Context> identities_;
   std::size_t registered_ = 0;
   std::size_t beating_ = 0;  // the next node to beat: they take turns, as they do on many machines
   net::Clock::time_point began_ = net::Clock::now();  // of this round of registrations

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "load/agents.h"
+#include "load/joins.h"
 #include "load/submissions.h"
 #include "net/paths.h"
 
@@ -20,9 +21,11 @@ namespace {
 using namespace berth;
 
 constexpr std::string_view kUsage =
-    "usage: berth-load agents SLURM_CONF COUNT [MS]     nodes n1 … nCOUNT, one connection each; "
-    "jobs\n"
-    "                                                   run for up to MS milliseconds\n"
+    "usage: berth-load agents SLURM_CONF COUNT [MS [tls]]   nodes n1 … nCOUNT, one connection "
+    "each; jobs run\n"
+    "                                                   for up to MS milliseconds. tls: each joins "
+    "first, and comes\n"
+    "                                                   over TCP with its certificate\n"
     "       berth-load submit SLURM_CONF COUNT WORD…    sbatch with these options, COUNT times\n"
     "       berth-load time SLURM_CONF COUNT WORD…      the same one by one: how long an answer "
     "takes\n";
@@ -39,7 +42,7 @@ std::optional<std::size_t> number(const std::string& text) {
   return value;
 }
 
-int run_agents(const net::Address& controller, std::size_t count, std::size_t longest_run) {
+int run_agents(net::Address controller, std::size_t count, std::size_t longest_run, bool tls) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -50,7 +53,19 @@ int run_agents(const net::Address& controller, std::size_t count, std::size_t lo
   loop.on_signal(SIGTERM, [&loop] { loop.stop(); });
   load::Inventory inventory;
   inventory.longest_run = std::chrono::milliseconds(longest_run);
-  load::Agents agents(loop, controller, inventory, std::move(nodes));
+  std::vector<tls::Context> identities;
+  if (tls) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto joined = load::join_all(controller, count);
+    if (!joined) return complain(joined.error());
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    fmt::print("joined {} nodes in {:.2f} s\n", count, took.count());
+    std::fflush(stdout);
+    controller = joined->controller;
+    identities = std::move(joined->identities);
+  }
+  load::Agents agents(loop, std::move(controller), inventory, std::move(nodes),
+                      std::move(identities));
   agents.start();
   loop.run();
   return 0;
@@ -95,7 +110,12 @@ int main(int argc, char** argv) {
   }
   const net::Address controller = net::Address::unix_socket(sockets.front());
   if (words[0] == "agents") {
-    return run_agents(controller, count, words.size() > 3 ? number(words[3]).value_or(0) : 0);
+    const bool tls = words.size() > 4 && words[4] == "tls";
+    if (words.size() > (tls ? 5U : 4U)) {
+      fmt::print(stderr, "{}", kUsage);
+      return 2;
+    }
+    return run_agents(controller, count, words.size() > 3 ? number(words[3]).value_or(0) : 0, tls);
   }
   if (words[0] == "time") return run_timed(controller, count, {words.begin() + 3, words.end()});
   if (words[0] == "submit") {
