@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 
 namespace berth::controller {
 namespace {
 
 using std::chrono::duration_cast;
-using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::hours kIdle{1};
-constexpr Steady::duration kShortest = std::chrono::milliseconds(20);
+constexpr Moment::duration kShortest = std::chrono::milliseconds(20);
 
 /// Requests for a change, which is refused when it cannot be stored. The others read, or tell what
 /// has happened already.
@@ -35,6 +33,7 @@ bool needs_store(wire::Kind kind) {
 
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
+      clock_(parts_.clock),
       log_(parts_.log),
       users_(parts_.users),
       store_(std::move(parts_.store)),
@@ -45,7 +44,7 @@ Engine::Engine(Parts parts)
   for (const auto& [node, generation] : parts_.identities.generations()) {
     tickets_.set_generation(node, generation);
   }
-  figures_.started = figures_.since = std::time(nullptr);
+  figures_.started = figures_.since = clock_.seconds();
 }
 
 Engine::~Engine() {
@@ -53,10 +52,10 @@ Engine::~Engine() {
 }
 
 Result<void> Engine::load() {
-  auto done = read_store(std::time(nullptr));
+  auto done = read_store(clock_.seconds());
   if (!done) return done;
   // Owners of interactive jobs have lost us and look for us now.
-  const Moment until = Steady::now() + kRestartGrace;
+  const Moment until = clock_.moment() + kRestartGrace;
   for (const auto& [id, job] : state_->jobs()) {
     if (job.interactive && !job.detached && !job::ended(job.base)) owners_.await_owner(id, until);
   }
@@ -113,14 +112,12 @@ void Engine::refresh(bool with_jobs) {
 }
 
 Moment Engine::next_moment() const {
-  if (more_to_do_) return Steady::now();
-  Moment next = Steady::now() + kIdle;
+  if (more_to_do_) return clock_.moment();
+  Moment next = clock_.moment() + kIdle;
   if (const auto time = state_->next_deadline()) {
-    const auto wait = std::chrono::system_clock::from_time_t(static_cast<std::time_t>(*time)) -
-                      std::chrono::system_clock::now();
     // What was due has just been seen to; should it stay due, it must not keep the thread busy.
-    next =
-        std::min(next, Steady::now() + std::max(kShortest, duration_cast<Steady::duration>(wait)));
+    const auto wait = duration_cast<Moment::duration>(clock_.until(*time));
+    next = std::min(next, clock_.moment() + std::max(kShortest, wait));
   }
   if (const auto moment = owners_.next_deadline()) next = std::min(next, *moment);
   if (agents_.count() > 0) next = std::min(next, next_silence_check_);
@@ -129,7 +126,7 @@ Moment Engine::next_moment() const {
 }
 
 void Engine::work() {
-  Moment next = Steady::now();
+  Moment next = clock_.moment();
   for (;;) {
     std::vector<Event> events;
     bool stopping = false;
@@ -141,7 +138,7 @@ void Engine::work() {
       events.swap(events_);
       stopping = stopping_;
     }
-    if (!events.empty() || Steady::now() >= next) take_turn(std::move(events));
+    if (!events.empty() || clock_.moment() >= next) take_turn(std::move(events));
     if (stopping) return;
     std::uint64_t wanted = 0;
     bool with_jobs = false;
@@ -163,8 +160,8 @@ void Engine::work() {
 
 void Engine::take_turn(std::vector<Event> events) {
   Turn turn;
-  turn.now = std::time(nullptr);
-  turn.moment = Steady::now();
+  turn.now = clock_.seconds();
+  turn.moment = clock_.moment();
   more_to_do_ = false;
   ++figures_.turns;
   figures_.queued = events.size();
@@ -178,7 +175,7 @@ void Engine::take_turn(std::vector<Event> events) {
   if (answers_first_) {
     more_to_do_ = true;
   } else if (!degraded_) {
-    const Moment start = Steady::now();
+    const Moment start = clock_.moment();
     const schedule::Figures seen = scheduler_->run(*state_, turn.now, setup_.schedule);
     in_a_pass_ = seen.unfinished;
     if (in_a_pass_) more_to_do_ = true;  // requests that came meanwhile are taken first
@@ -208,7 +205,7 @@ void Engine::handle(Turn& turn, Event& event) {
     postponed_.push_back(std::move(event));  // a job that runs goes on, a little later
     return;
   }
-  const Moment start = Steady::now();
+  const Moment start = clock_.moment();
   if (const Handler handler = handler_of(request.kind)) {
     turn.asked_for_changes |= needs_store(request.kind);
     (this->*handler)(turn, request);

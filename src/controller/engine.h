@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "controller/adviser.h"
 #include "controller/agents.h"
 #include "controller/asked_cache.h"
@@ -43,6 +44,7 @@ namespace berth::controller {
 
 /// What the engine is made of; all references outlive it.
 struct Parts {
+  const Clock& clock;
   Log& log;
   CrashPoints& crash;
   Users& users;
@@ -112,7 +114,7 @@ class Engine {
   void handle(Turn& turn, Event& event);
   void pass_time(Turn& turn);
   void flush();
-  [[nodiscard]] std::chrono::steady_clock::time_point next_moment() const;
+  [[nodiscard]] Moment next_moment() const;
   // views.cpp
   void publish();
   void publish_jobs();
@@ -229,6 +231,7 @@ class Engine {
   void to_node(const std::string& node, const M& message);
 
   Parts parts_;
+  const Clock& clock_;
   Log& log_;
   Users& users_;
   store::Store store_;

@@ -12,7 +12,6 @@
 namespace berth::controller {
 namespace {
 
-using Steady = std::chrono::steady_clock;
 
 /// How often the store is tried again while it cannot be written.
 constexpr std::chrono::seconds kRetry{1};
@@ -144,7 +143,7 @@ void Engine::finish(Turn& turn) {
   }
   if (!batch.empty()) {
     parts_.crash.reached("before_commit");
-    const Moment start = Steady::now();
+    const Moment start = clock_.moment();
     const auto done = store_.commit(batch);
     figures_.count_commit(microseconds_since(start), done.has_value());
     if (!done) return cannot_store(turn, std::move(batch), std::move(effects), done.error());

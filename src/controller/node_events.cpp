@@ -139,7 +139,7 @@ void Engine::configure_agents(Turn& turn) {
 }
 
 bool Engine::speaks_for(const Request& request, const std::string& node) {
-  agents_.heard(request.peer, std::chrono::steady_clock::now());
+  agents_.heard(request.peer, clock_.moment());
   if (agents_.speaks_for(request.peer, node)) return true;
   log_of(request).info("{} about node {} from an agent that does not serve it",
                        wire::name_of(request.kind), node);

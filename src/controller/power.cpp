@@ -76,7 +76,7 @@ void Engine::register_again(const std::vector<std::string>& nodes) {
     if (!peer) continue;
     outbox_.close(*peer);
     for (const std::string& lost : agents_.left(*peer)) {
-      state_->node_lost(lost, std::time(nullptr));
+      state_->node_lost(lost, clock_.seconds());
       changed_nodes_.insert(lost);
     }
   }

@@ -148,7 +148,8 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
     remote = std::move(*side);
     publish_authority(log, options.conf, identities->authority());
   }
-  s.engine_ = std::make_unique<Engine>(Parts{.log = log,
+  s.engine_ = std::make_unique<Engine>(Parts{.clock = s.clock_,
+                                             .log = log,
                                              .crash = crash,
                                              .users = s.users_,
                                              .front = s.front_,

@@ -44,6 +44,7 @@ class Service {
  private:
   Service(net::Loop& loop, Log& log);
 
+  SystemClock clock_;
   Users users_;
   Published published_;
   RequestCounts requests_;

@@ -79,7 +79,7 @@ void renew_priorities(const std::map<job::JobId, job::Job>& jobs, const Picture&
 }  // namespace
 
 void Engine::publish_jobs() {
-  const job::Time now = std::time(nullptr);
+  const job::Time now = clock_.seconds();
   const InfoSite site{state_->cluster(), setup_.keys().accounting_tres, users_,
                       setup_.policy.max_switch_wait};
   const bool all = std::exchange(all_jobs_changed_, false);
