@@ -12,7 +12,6 @@
 namespace berth::controller {
 namespace {
 
-
 /// How often the store is tried again while it cannot be written.
 constexpr std::chrono::seconds kRetry{1};
 
