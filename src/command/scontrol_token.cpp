@@ -28,10 +28,14 @@ int token(Session& session, Words words) {
       ask.set_user(value);
     } else if ((key == "node" || key == "nodes") && !value.empty()) {
       ask.set_nodes(value);
+    } else if ((key == "newnode" || key == "newnodes") && !value.empty()) {
+      ask.set_nodes(value);
+      ask.set_new_nodes(true);
     } else {
-      return session.refuse(fmt::format("unknown word for token: {}", word),
-                            "scontrol token [username=NAME] [lifespan=SECONDS], or scontrol token "
-                            "node=LIST");
+      return session.refuse(
+          fmt::format("unknown word for token: {}", word),
+          "scontrol token [username=NAME] [lifespan=SECONDS], or scontrol token "
+          "node=LIST, or newnode=LIST for machines that slurm.conf does not name");
     }
   }
   const auto made = session.ask<wire::TokensMade>(ask);

@@ -18,18 +18,23 @@
 #include "command/version.h"
 #include "net/paths.h"
 #include "request/request.h"
+#include "text/hostlist.h"
 #include "text/words.h"
+#include "wire/identity.pb.h"
 
 namespace berth::command {
 namespace {
 
-constexpr std::string_view kUpUsage = R"(usage: berth up [--emulate SPEC|DIR] [--state DIR]
+constexpr std::string_view kUpUsage =
+    R"(usage: berth up [--emulate SPEC|DIR | --listen NODES] [--state DIR]
 
 Makes this machine a cluster of one node, and starts it. Needs no root and no configuration.
 
   --emulate SPEC   a pretended cluster instead: 4x4:a100 is 4 nodes with 4 A100 each;
                    'gpu[1-4]:cpus=16:mem=64G:gpus=a100x4,cpu[1-2]:cpus=32' says more
   --emulate DIR    the same of the slurm.conf and gres.conf in a directory
+  --listen NODES   a cluster of this machine and others, which get the names NODES (n2,n3): listens
+                   on the network (TLS), and prints for each what to run on it. At each start
   --state DIR      where the cluster lives; default: the user's state directory
   -h, --help       this text
 
@@ -38,6 +43,7 @@ berth status shows it, berth down ends it. A cluster that root starts is open to
 
 constexpr auto kUpTable = std::to_array<OptionRow>({
     {"emulate", 0, Takes::value},
+    {"listen", 0, Takes::value},
     {"state", 0, Takes::value},
     {"help", 'h', Takes::nothing},
 });
@@ -215,15 +221,45 @@ Result<void> name_copy(const ClusterHome& home, UpPlan& plan) {
   return net::link_run_directory(home.conf(), plan.copied_from);
 }
 
-Result<int> up(const std::string& emulate, bool emulated, const std::string& state) {
-  auto plan = emulated ? plan_emulated(emulate) : plan_machine();
+/// What to run on the machines that are to join; those that have are left out.
+Result<void> print_invitations(const ClusterHome& home, const std::string& nodes) {
+  auto client = reach(home);
+  if (!client) return pass(std::move(client.error()));
+  auto names = text::expand_hostlist(nodes);
+  if (!names) return pass(std::move(names.error()));
+  wire::ListNodes list;
+  const auto known = client->ask<wire::NodesReply>(list, std::chrono::seconds(10));
+  if (!known) return pass(known.error());
+  for (const wire::NodeInfo& node : known->nodes()) std::erase(*names, node.name());
+  if (names->empty()) return {};
+  wire::MakeTokens ask;
+  ask.set_nodes(text::compress_hostlist(*names));
+  ask.set_new_nodes(true);
+  const auto made = client->ask<wire::TokensMade>(ask, std::chrono::seconds(10));
+  if (!made) return pass(made.error());
+  fmt::print(
+      "on the other machines, where berth is installed (each line is good once, for an hour):\n");
+  for (int i = 0; i < made->tokens_size(); ++i) {
+    fmt::print("  {}:  berth join {}\n", made->names(i), made->tokens(i));
+  }
+  return {};
+}
+
+Result<int> up(const std::string& emulate, bool emulated, const std::string& listen,
+               const std::string& state) {
+  auto plan = emulated ? plan_emulated(emulate) : plan_machine(!listen.empty());
   if (!plan) return pass(std::move(plan.error()));
   auto home = make_home(state);
   if (!home) return pass(std::move(home.error()));
   const auto lock = lock_home(*home);
   if (!lock) return pass(lock.error());
   if (both_run(*home)) {
-    if (auto pong = ping(*home)) return already_running(*home, *plan, *pong);
+    if (auto pong = ping(*home)) {
+      const int done = already_running(*home, *plan, *pong);
+      if (done != 0 || listen.empty()) return done;
+      if (auto told = print_invitations(*home, listen); !told) return pass(std::move(told.error()));
+      return 0;
+    }
   }
   if (!home->controller()) {
     if (auto put = put_conf(*home, *plan); !put) return pass(std::move(put.error()));
@@ -250,6 +286,9 @@ Result<int> up(const std::string& emulate, bool emulated, const std::string& sta
   if (!pong) return pass(pong.error());
   fmt::print("cluster {} is up; its state is in {}\n", pong->cluster_name(), home->state);
   print_found(*home, *plan, *pong);
+  if (!listen.empty()) {
+    if (auto done = print_invitations(*home, listen); !done) return pass(std::move(done.error()));
+  }
   return 0;
 }
 
@@ -266,6 +305,7 @@ int run_up(std::span<const std::string> words, const request::Environment& /*env
   }
   std::string emulate;
   std::string state;
+  std::string listen;
   bool emulated = false;
   for (const GivenOption& option : read->options) {
     if (option.row->name == "help") {
@@ -274,6 +314,7 @@ int run_up(std::span<const std::string> words, const request::Environment& /*env
     }
     if (option.row->name == "emulate") emulate = *option.value;
     if (option.row->name == "emulate") emulated = true;
+    if (option.row->name == "listen") listen = *option.value;
     if (option.row->name == "state") state = *option.value;
     if (option.value && option.value->empty()) {
       return print_error(
@@ -281,7 +322,13 @@ int run_up(std::span<const std::string> words, const request::Environment& /*env
           "berth up");
     }
   }
-  const auto done = up(emulate, emulated, state);
+  if (emulated && !listen.empty()) {
+    return print_error(fail(Code::conflict, "a pretended cluster has no other machines",
+                            "--listen makes a cluster of this machine and others as they are")
+                           .error(),
+                       "berth up");
+  }
+  const auto done = up(emulate, emulated, listen, state);
   return done ? *done : print_error(done.error(), "berth up");
 }
 

@@ -83,12 +83,16 @@ Result<UpPlan> plan_copy(const std::string& directory) {
 
 }  // namespace
 
-Result<UpPlan> plan_machine() {
+Result<UpPlan> plan_machine(bool listen) {
   UpPlan plan;
   const device::Machine machine = device::this_machine();
   plan.cluster = cluster_of(machine);
   plan.notes = machine.notes;
-  take(plan, write_conf(plan.cluster, "", user_name(), host_name(), false));
+  ConfTexts texts =
+      write_conf(plan.cluster, listen ? "--listen" : "", user_name(), host_name(), false);
+  // Other machines join later; slurm.conf does not name them.
+  if (listen) texts.slurm += "SlurmctldParameters=listen\n";
+  take(plan, std::move(texts));
   return plan;
 }
 

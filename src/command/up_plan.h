@@ -20,7 +20,8 @@ struct UpPlan {
   std::vector<std::string> notes;
 };
 
-Result<UpPlan> plan_machine();
+/// `listen`: other machines may join.
+Result<UpPlan> plan_machine(bool listen);
 /// SPEC or DIR.
 Result<UpPlan> plan_emulated(const std::string& text);
 

@@ -62,6 +62,17 @@ void take_into_force(job::State& state, Setup setup, ChangeContext& context, job
 
 }  // namespace
 
+Result<void> add_nodes(job::State& state, const std::vector<CreatedNode>& added,
+                       ChangeContext& context, job::Time now) {
+  std::vector<CreatedNode> nodes = created_nodes(state);
+  nodes.insert(nodes.end(), added.begin(), added.end());
+  auto setup = with_nodes(context.setup, nodes);
+  if (!setup) return pass(std::move(setup.error()));
+  take_into_force(state, std::move(*setup), context, now);
+  for (const CreatedNode& node : added) state.keep_node(node.name, node.line, now);
+  return {};
+}
+
 Result<void> create_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
                           ChangeContext& context, job::Time now) {
   if (!caller.privileged) return pass(job::job_error(job::JobFault::not_yours));
@@ -69,7 +80,6 @@ Result<void> create_nodes(job::State& state, const Caller& caller, const wire::C
   if (!names) return pass(names.error());
   const auto keys = keys_given(ask);
   if (!keys) return pass(keys.error());
-  std::vector<CreatedNode> nodes = created_nodes(state);
   std::vector<CreatedNode> added;
   for (const std::string& name : *names) {
     if (state.cluster().find_node(name)) {
@@ -78,12 +88,7 @@ Result<void> create_nodes(job::State& state, const Caller& caller, const wire::C
     }
     added.push_back({name, fmt::format("NodeName={}{}", name, *keys)});
   }
-  nodes.insert(nodes.end(), added.begin(), added.end());
-  auto setup = with_nodes(context.setup, nodes);
-  if (!setup) return pass(std::move(setup.error()));
-  take_into_force(state, std::move(*setup), context, now);
-  for (const CreatedNode& node : added) state.keep_node(node.name, node.line, now);
-  return {};
+  return add_nodes(state, added, context, now);
 }
 
 Result<void> delete_nodes(job::State& state, const Caller& caller, const wire::Change& ask,

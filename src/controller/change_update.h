@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "controller/caller.h"
+#include "controller/created_nodes.h"
 #include "controller/setup.h"
 #include "controller/users.h"
 #include "job/state.h"
@@ -35,6 +36,9 @@ Result<void> change_node(job::State& state, const Caller& caller, const wire::Ch
 Result<std::vector<Message>> change_gpus(job::State& state, const Caller& caller,
                                          const wire::Change& ask, const ChangeContext& context,
                                          job::Time now);
+/// Nodes that are not there yet.
+Result<void> add_nodes(job::State& state, const std::vector<CreatedNode>& added,
+                       ChangeContext& context, job::Time now);
 Result<void> create_nodes(job::State& state, const Caller& caller, const wire::Change& ask,
                           ChangeContext& context, job::Time now);
 Result<void> delete_nodes(job::State& state, const Caller& caller, const wire::Change& ask,

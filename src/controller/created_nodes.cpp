@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "conf/slurm_lines.h"
@@ -40,6 +41,15 @@ Result<conf::NodeLine> read_line(const CreatedNode& node) {
   return line;
 }
 
+/// Of host names and of names of GRES: what no grammar reads as anything else.
+bool is_plain(std::string_view text) {
+  constexpr std::size_t kMostName = 64;
+  return !text.empty() && text.size() <= kMostName && text.front() != '-' &&
+         std::ranges::all_of(text, [](unsigned char letter) {
+           return std::isalnum(letter) != 0 || letter == '-' || letter == '_' || letter == '.';
+         });
+}
+
 bool is_known(const conf::SlurmConf& conf, const std::string& name) {
   return std::ranges::any_of(conf.nodes, [&](const conf::NodeLine& line) {
     return std::ranges::find(line.names, name) != line.names.end();
@@ -47,6 +57,38 @@ bool is_known(const conf::SlurmConf& conf, const std::string& name) {
 }
 
 }  // namespace
+
+Result<void> check_node_name(const std::string& name) {
+  if (is_plain(name)) return {};
+  return fail(Code::invalid_node_name, fmt::format("{} cannot be the name of a node", name),
+              "letters, digits, '-', '_' and '.', at most 64");
+}
+
+Result<CreatedNode> node_of_machine(const std::string& name, const wire::Hardware& hardware) {
+  constexpr std::uint32_t kMostOfEach = 1 << 16;
+  if (auto good = check_node_name(name); !good) return pass(std::move(good.error()));
+  const auto in_bounds = [](std::uint32_t count) { return count >= 1 && count <= kMostOfEach; };
+  if (!in_bounds(hardware.sockets()) || !in_bounds(hardware.cores_per_socket()) ||
+      !in_bounds(hardware.threads_per_core()) || hardware.memory_mb() == 0) {
+    return fail(Code::bad_value, fmt::format("what {} says of its hardware cannot be", name));
+  }
+  CreatedNode node{.name = name, .line = {}};
+  node.line =
+      fmt::format("NodeName={} Sockets={} CoresPerSocket={} ThreadsPerCore={} RealMemory={}", name,
+                  hardware.sockets(), hardware.cores_per_socket(), hardware.threads_per_core(),
+                  hardware.memory_mb());
+  std::string gres;
+  for (const wire::GresFound& one : hardware.gres()) {
+    if (!is_plain(one.name()) || (!one.type().empty() && !is_plain(one.type()))) {
+      return fail(Code::bad_value, fmt::format("{} has a GRES whose name cannot be read", name));
+    }
+    gres += gres.empty() ? "" : ",";
+    gres += one.type().empty() ? fmt::format("{}:{}", one.name(), one.count())
+                               : fmt::format("{}:{}:{}", one.name(), one.type(), one.count());
+  }
+  if (!gres.empty()) node.line += " Gres=" + gres;
+  return node;
+}
 
 std::vector<CreatedNode> created_nodes(const job::State& state) {
   std::vector<CreatedNode> out;

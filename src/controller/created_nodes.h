@@ -1,4 +1,4 @@
-// Nodes that scontrol created, on top of slurm.conf.
+// Nodes on top of slurm.conf: scontrol created them, or their machines joined as new ones.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "controller/setup.h"
 #include "job/state.h"
+#include "wire/identity.pb.h"
 
 namespace berth::controller {
 
@@ -14,6 +15,12 @@ struct CreatedNode {
   std::string name;
   std::string line;  // "NodeName=n1 CPUs=4 …"
 };
+
+/// Whether a machine can be called so.
+Result<void> check_node_name(const std::string& name);
+/// A machine that joins as a new node. Its word counts for what it has; what cannot be a node's
+/// name or a word of a NodeName line is refused.
+Result<CreatedNode> node_of_machine(const std::string& name, const wire::Hardware& hardware);
 
 std::vector<CreatedNode> created_nodes(const job::State& state);
 std::vector<CreatedNode> created_nodes(const std::vector<wire::NodeRecord>& records);

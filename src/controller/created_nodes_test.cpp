@@ -42,6 +42,33 @@ TEST(CreatedNodes, AreNodesLikeThoseOfSlurmConf) {
   EXPECT_EQ(none->node_config.created_nodes_size(), 0);
 }
 
+TEST(CreatedNodes, AMachineThatJoinsSaysWhatItHas) {
+  wire::Hardware hardware;
+  hardware.set_sockets(2);
+  hardware.set_cores_per_socket(8);
+  hardware.set_threads_per_core(1);
+  hardware.set_memory_mb(1000);
+  wire::GresFound& gpus = *hardware.add_gres();
+  gpus.set_name("gpu");
+  gpus.set_type("a100");
+  gpus.set_count(4);
+  const auto node = node_of_machine("x1", hardware);
+  ASSERT_TRUE(node);
+  EXPECT_EQ(node->line,
+            "NodeName=x1 Sockets=2 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=1000 "
+            "Gres=gpu:a100:4");
+  for (const char* name : {"", "a b", "x1,DNS:ctl", "x[1-2]", "-x", "x\n"}) {
+    EXPECT_FALSE(node_of_machine(name, hardware)) << name;
+  }
+  gpus.set_type("a100 State=DOWN");
+  EXPECT_FALSE(node_of_machine("x1", hardware));
+  hardware.clear_gres();
+  hardware.set_sockets(0);
+  EXPECT_FALSE(node_of_machine("x1", hardware));
+  hardware.set_sockets(1U << 31);
+  EXPECT_FALSE(node_of_machine("x1", hardware));
+}
+
 TEST(CreatedNodes, WhatDoesNotFitIsLeftOutAndNamed) {
   EXPECT_FALSE(with_nodes(two_nodes(), {{"n1", "NodeName=n1 CPUs=8"}}));
   EXPECT_FALSE(with_nodes(two_nodes(), {{"x1", "NodeName=x1 NoSuchKey=8"}}));

@@ -24,6 +24,7 @@
 #include "controller/agents.h"
 #include "controller/asked_cache.h"
 #include "controller/caller.h"
+#include "controller/change_update.h"
 #include "controller/crash_points.h"
 #include "controller/figures.h"
 #include "controller/front.h"
@@ -150,6 +151,9 @@ class Engine {
   void act_on_jobs(Turn& turn, const Request& request);
   void cancel_jobs(Turn& turn, const Request& request);
   void change(Turn& turn, const Request& request);
+  [[nodiscard]] ChangeContext change_context();
+  /// For readers and for advice.
+  void nodes_changed();
   void diagnose(Turn& turn, const Request& request);
   void reconfigure(Turn& turn, const Request& request);
   void shutdown(Turn& turn, const Request& request);
@@ -182,12 +186,15 @@ class Engine {
   [[nodiscard]] Log::Source log_of(const Request& request);
   // membership.cpp
   void join_node(Turn& turn, const Request& request);
+  Result<void> make_invited_node(Turn& turn, const wire::JoinNode& message);
+  void put_conf_files(wire::NodeJoined& reply) const;
   void renew_identity(Turn& turn, const Request& request);
   void make_tokens(Turn& turn, const Request& request);
   void revoke_nodes(Turn& turn, const Request& request);
   void vouch(Turn& turn, const Request& request);
   [[nodiscard]] std::uint32_t own_group(std::uint32_t uid, std::uint32_t said);
   Result<std::vector<std::string>> known_nodes(const std::string& list) const;
+  Result<std::vector<std::string>> new_nodes(const std::string& list) const;
   void new_identity(Turn& turn, const std::string& node);
   void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);
   void job_begun(Turn& turn, const Request& request);

@@ -52,7 +52,8 @@ std::map<std::string, std::uint64_t> Identities::generations() const {
 }
 
 Result<std::vector<Identities::Secret>> Identities::invite(const std::vector<std::string>& nodes,
-                                                           job::Time expires, job::Time now) {
+                                                           bool new_nodes, job::Time expires,
+                                                           job::Time now) {
   std::erase_if(tokens_, [&](const auto& entry) { return entry.second.expires() < now; });
   const auto before = tokens_;
   std::vector<Secret> out;
@@ -63,6 +64,7 @@ Result<std::vector<Identities::Secret>> Identities::invite(const std::vector<std
     token.set_secret_hash(auth::secret_hash(secret.secret));
     token.set_node(node);
     token.set_expires(expires);
+    token.set_new_node(new_nodes);
     out.push_back(std::move(secret));
   }
   if (auto saved = save(); !saved) {
@@ -72,23 +74,30 @@ Result<std::vector<Identities::Secret>> Identities::invite(const std::vector<std
   return out;
 }
 
-Result<Identities::Joined> Identities::join(const wire::JoinNode& message, job::Time now) {
+Result<wire::PendingToken> Identities::invitation(const wire::JoinNode& message,
+                                                  job::Time now) const {
   const auto found = tokens_.find(message.id());
   if (found == tokens_.end() ||
       !auth::same_bytes(found->second.secret_hash(), auth::secret_hash(message.secret()))) {
     return fail(Code::no_credential, "the token is not known, or was used before",
                 "a token is good once; `scontrol token node=NAME` makes another");
   }
-  const wire::PendingToken token = found->second;
-  if (token.expires() < now) {
+  if (found->second.expires() < now) {
     return fail(Code::no_credential, "the token has expired",
                 "`scontrol token node=NAME` makes another");
   }
+  return found->second;
+}
+
+Result<Identities::Joined> Identities::join(const wire::JoinNode& message, job::Time now) {
+  const auto invited = invitation(message, now);
+  if (!invited) return pass(invited.error());
+  const wire::PendingToken& token = *invited;
   const auto issued = authority_.issue_node(message.wish(), {token.node()});
   if (!issued) return pass(issued.error());
   const auto tokens = tokens_;
   const auto nodes = nodes_;
-  tokens_.erase(found);
+  tokens_.erase(token.id());
   wire::NodeIdentity& node = nodes_[token.node()];
   node.set_node(token.node());
   node.set_generation(node.generation() + 1);

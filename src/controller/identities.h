@@ -37,9 +37,13 @@ class Identities {
     std::string secret;
     std::string node;
   };
-  /// One secret for each node, good once until `expires`.
-  Result<std::vector<Secret>> invite(const std::vector<std::string>& nodes, job::Time expires,
-                                     job::Time now);
+  /// One secret for each node, good once until `expires`. `new_nodes`: they are not in the cluster
+  /// yet.
+  Result<std::vector<Secret>> invite(const std::vector<std::string>& nodes, bool new_nodes,
+                                     job::Time expires, job::Time now);
+  /// What the secret in the message was made for, or why it is no good. It is not spent.
+  [[nodiscard]] Result<wire::PendingToken> invitation(const wire::JoinNode& message,
+                                                      job::Time now) const;
   struct Joined {
     std::string certificate;
     std::string node;

@@ -20,7 +20,7 @@ class IdentitiesTest : public testing::Test {
 
   /// Joins as the node; what its certificate says of it.
   tls::Bearer join(const std::string& node) {
-    const auto secrets = ids_->invite({node}, 1000, 100);
+    const auto secrets = ids_->invite({node}, false, 1000, 100);
     const auto joined = ids_->join(message(secrets->front()), 200);
     EXPECT_TRUE(joined);
     return *tls::bearer_of(joined->certificate);
@@ -38,7 +38,7 @@ class IdentitiesTest : public testing::Test {
 };
 
 TEST_F(IdentitiesTest, ASecretIsGoodOnceAndForItsNode) {
-  const auto secrets = ids_->invite({"n1", "n2"}, 1000, 100);
+  const auto secrets = ids_->invite({"n1", "n2"}, false, 1000, 100);
   ASSERT_EQ(secrets->size(), 2U);
   const auto joined = ids_->join(message((*secrets)[0]), 200);
   ASSERT_TRUE(joined);
@@ -55,7 +55,7 @@ TEST_F(IdentitiesTest, ASecretIsGoodOnceAndForItsNode) {
 }
 
 TEST_F(IdentitiesTest, WhatWasHandedOutIsKnownAfterARestart) {
-  const auto secrets = ids_->invite({"n1", "n2"}, 1000, 100);
+  const auto secrets = ids_->invite({"n1", "n2"}, false, 1000, 100);
   const auto joined = ids_->join(message((*secrets)[0]), 200);
   ids_.emplace(*Identities::load(state_, "test"));
   EXPECT_TRUE(ids_->check(*tls::bearer_of(joined->certificate), "n1"));
@@ -88,7 +88,7 @@ TEST_F(IdentitiesTest, RenewalKeepsTheOldOneUntilTheNewOneIsSeen) {
 
 TEST_F(IdentitiesTest, RevokedIsVoidAtOnceWithItsTokens) {
   const auto bearer = join("n1");
-  const auto secrets = ids_->invite({"n1"}, 1000, 100);
+  const auto secrets = ids_->invite({"n1"}, false, 1000, 100);
   ASSERT_TRUE(ids_->revoke({"n1"}));
   EXPECT_FALSE(ids_->check(bearer, "n1"));
   EXPECT_FALSE(ids_->renew(bearer, tls::make_key()->wish));

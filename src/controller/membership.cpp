@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "auth/munge.h"
 #include "auth/token.h"
@@ -34,6 +36,20 @@ Result<std::vector<std::string>> Engine::known_nodes(const std::string& list) co
   return names;
 }
 
+Result<std::vector<std::string>> Engine::new_nodes(const std::string& list) const {
+  auto names = text::expand_hostlist(list);
+  if (!names) return pass(std::move(names.error()));
+  if (names->empty()) return fail(Code::bad_value, "no node was named");
+  for (const std::string& name : *names) {
+    if (setup_.cluster.find_node(name)) {
+      return fail(Code::conflict, fmt::format("{} is a node of this cluster already", name),
+                  fmt::format("`scontrol token node={}` lets a machine join as it", name));
+    }
+    if (auto good = check_node_name(name); !good) return pass(std::move(good.error()));
+  }
+  return names;
+}
+
 /// What the node has had up to now is void: keys for tickets, and the connection of its agent.
 void Engine::new_identity(Turn& turn, const std::string& node) {
   tickets_.set_generation(node, parts_.identities.generation(node));
@@ -43,22 +59,59 @@ void Engine::new_identity(Turn& turn, const std::string& node) {
   }
 }
 
+/// A token that was made for a new node makes it, of what its machine says it has.
+Result<void> Engine::make_invited_node(Turn& turn, const wire::JoinNode& message) {
+  const auto invited = parts_.identities.invitation(message, turn.now);
+  if (!invited) return pass(invited.error());
+  if (!invited->new_node() || setup_.cluster.find_node(invited->node())) return {};
+  auto node = node_of_machine(invited->node(), message.hardware());
+  if (!node) return pass(std::move(node.error()));
+  ChangeContext context = change_context();
+  if (auto added = add_nodes(*state_, {*node}, context, turn.now); !added) return added;
+  turn.asked_for_changes = true;
+  nodes_changed();
+  configure_agents(turn);
+  log_.info("a new node: {}", node->line);
+  return {};
+}
+
+/// What a node reads, for a machine that has none of it. No other file of the directory is given
+/// away: some have passwords in them.
+void Engine::put_conf_files(wire::NodeJoined& reply) const {
+  const std::string folder = setup_.conf_path.substr(0, setup_.conf_path.rfind('/') + 1);
+  const auto put = [&](const char* name, const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return;
+    wire::ConfFile& one = *reply.add_files();
+    one.set_name(name);
+    one.mutable_text()->assign(std::istreambuf_iterator<char>(file), {});
+  };
+  put("slurm.conf", setup_.conf_path);
+  for (const char* name : {"gres.conf", "cgroup.conf", "topology.conf", "topology.yaml"}) {
+    put(name, folder + name);
+  }
+}
+
 void Engine::join_node(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JoinNode>(request);
   if (!message) return;
   wire::NodeJoined reply;
-  if (auto joined = parts_.identities.join(*message, turn.now)) {
-    log_.info("a machine has joined as node {}", joined->node);
-    new_identity(turn, joined->node);
-    reply.set_certificate(joined->certificate);
-    reply.set_authority(parts_.identities.authority().certificate());
-    reply.add_nodes(joined->node);
-    reply.set_cluster(setup_.node_config.cluster_name());
-  } else {
-    log_.of("machines that may not join").info("a machine may not join: {}", joined.error().what());
-    *reply.mutable_refusal() = wire::to_refusal(joined.error());
-  }
-  outbox_.answer(request.peer, reply);
+  const auto refused = [&](const Error& why) {
+    log_.of("machines that may not join").info("a machine may not join: {}", why.what());
+    *reply.mutable_refusal() = wire::to_refusal(why);
+    outbox_.answer(request.peer, reply);
+  };
+  if (auto made = make_invited_node(turn, *message); !made) return refused(made.error());
+  const auto joined = parts_.identities.join(*message, turn.now);
+  if (!joined) return refused(joined.error());
+  log_.info("a machine has joined as node {}", joined->node);
+  new_identity(turn, joined->node);
+  reply.set_certificate(joined->certificate);
+  reply.set_authority(parts_.identities.authority().certificate());
+  reply.add_nodes(joined->node);
+  reply.set_cluster(setup_.node_config.cluster_name());
+  if (message->wants_files()) put_conf_files(reply);
+  answer_when_stored(turn, request.peer, reply);
 }
 
 void Engine::renew_identity(Turn& /*turn*/, const Request& request) {
@@ -114,12 +167,14 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
   if (parts_.addresses.empty()) {
     return refuse(request.peer, fail(Code::conflict, "this cluster is of one machine",
                                      "name the other machines in slurm.conf, with SlurmctldHost, "
-                                     "then restart berthctld")
+                                     "then restart berthctld; or start it with `berth up "
+                                     "--listen NODES`")
                                     .error());
   }
-  const auto nodes = known_nodes(ask->nodes());
+  const auto nodes = ask->new_nodes() ? new_nodes(ask->nodes()) : known_nodes(ask->nodes());
   if (!nodes) return refuse(request.peer, nodes.error());
-  const auto secrets = parts_.identities.invite(*nodes, reply.expires(), turn.now);
+  const auto secrets =
+      parts_.identities.invite(*nodes, ask->new_nodes(), reply.expires(), turn.now);
   if (!secrets) return refuse(request.peer, secrets.error());
   for (const Identities::Secret& secret : *secrets) {
     wire::JoinToken token;

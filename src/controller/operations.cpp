@@ -42,21 +42,29 @@ void Engine::cancel_jobs(Turn& turn, const Request& request) {
 void Engine::change(Turn& turn, const Request& request) {
   auto ask = decoded<wire::Change>(request);
   if (!ask) return;
-  ChangeContext context{.setup = setup_,
-                        .users = users_,
-                        .fetch = [this](std::uint64_t key) -> std::optional<wire::Asked> {
-                          auto asked = store_.asked(key);
-                          if (!asked) return std::nullopt;
-                          return std::move(*asked);
-                        }};
+  ChangeContext context = change_context();
   answer_when_stored(turn, request.peer,
                      controller::change(*state_, request.caller, *ask, context, turn.now));
   if (ask->what() == "node" || ask->what() == "partition" || ask->what() == "gpu") {
-    all_changed_ = true;
-    advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
-    adviser_.forget();
+    nodes_changed();
   }
   if (context.nodes_changed) configure_agents(turn);
+}
+
+ChangeContext Engine::change_context() {
+  return {.setup = setup_,
+          .users = users_,
+          .fetch = [this](std::uint64_t key) -> std::optional<wire::Asked> {
+            auto asked = store_.asked(key);
+            if (!asked) return std::nullopt;
+            return std::move(*asked);
+          }};
+}
+
+void Engine::nodes_changed() {
+  all_changed_ = true;
+  advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
+  adviser_.forget();
 }
 
 void Engine::diagnose(Turn& turn, const Request& request) {

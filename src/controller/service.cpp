@@ -33,6 +33,7 @@ Result<void> make_state_directory(const std::string& path) {
 /// machine need no open port.
 bool has_other_machines(const Setup& setup, bool emulate, const std::string& host) {
   if (emulate) return false;
+  if (setup.keys().controller.contains("listen")) return true;
   return setup.cluster.nodes.size() > 1 ||
          (setup.cluster.nodes.size() == 1 && setup.cluster.nodes.front().name != host &&
           setup.cluster.nodes.front().name != "localhost");

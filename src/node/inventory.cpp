@@ -148,32 +148,45 @@ Result<FenceConf> read_fence_conf(const Options& options, const std::string& nam
   return fence_conf(*config, site->cluster, name);
 }
 
+namespace {
+
+Result<Inventory> inventory_of_machine(const Options& options, const conf::Config& config) {
+  Inventory inventory;
+  inventory.keys = config.slurm.daemon;
+  device::Search search;
+  const std::string name = options.name.empty() ? device::host_name() : options.name;
+  auto detect = detect_of(config.gres, name);
+  if (!detect) return pass(std::move(detect.error()));
+  search.detect = *detect;
+  inventory.machine = device::this_machine(search);
+  const std::string spool = spool_directory(options, inventory.keys, device::host_name(), name);
+  const auto known = step::read_file(known_gpus_file(spool));
+  inventory.gres =
+      resolve_gres(inventory.machine, config, name, read_known_gpus(known.value_or(std::string())));
+  inventory.nodes.push_back(report_of(inventory.machine, name));
+  inventory.gres.tell(inventory.nodes.back());
+  if (const auto site = site::from_config(config)) {
+    inventory.fences = fence_conf(config, site->cluster, name);
+    name_files(inventory.gres, inventory.fences);
+  }
+  return inventory;
+}
+
+}  // namespace
+
+Result<Inventory> bare_inventory(const Options& options) {
+  return inventory_of_machine(options, conf::Config());
+}
+
 Result<Inventory> take_inventory(const Options& options, const std::vector<std::string>& created) {
   const ConfSource source{std::filesystem::path(options.conf)};
   auto config = conf::read_config(source);
   if (!config) return pass(std::move(config.error()));
+  if (!options.emulate) return inventory_of_machine(options, *config);
   Inventory inventory;
   inventory.keys = config->slurm.daemon;
   device::Search search;
   search.detect = device::Detect::off;
-  if (!options.emulate) {
-    const std::string name = options.name.empty() ? device::host_name() : options.name;
-    auto detect = detect_of(config->gres, name);
-    if (!detect) return pass(std::move(detect.error()));
-    search.detect = *detect;
-    inventory.machine = device::this_machine(search);
-    const std::string spool = spool_directory(options, inventory.keys, device::host_name(), name);
-    const auto known = step::read_file(known_gpus_file(spool));
-    inventory.gres = resolve_gres(inventory.machine, *config, name,
-                                  read_known_gpus(known.value_or(std::string())));
-    inventory.nodes.push_back(report_of(inventory.machine, name));
-    inventory.gres.tell(inventory.nodes.back());
-    if (const auto site = site::from_config(*config)) {
-      inventory.fences = fence_conf(*config, site->cluster, name);
-      name_files(inventory.gres, inventory.fences);
-    }
-    return inventory;
-  }
   inventory.machine = device::this_machine(search);
   for (const std::string& text : created) {
     if (auto line = created_line(text); line && options.nodes.empty()) {

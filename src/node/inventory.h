@@ -29,6 +29,9 @@ struct Inventory {
 Result<Inventory> take_inventory(const Options& options,
                                  const std::vector<std::string>& created = {});
 
+/// This machine before it has a slurm.conf.
+Result<Inventory> bare_inventory(const Options& options);
+
 /// %h and %n of SlurmdSpoolDir and SlurmdLogFile.
 std::string with_names(std::string text, const std::string& host, const std::string& node);
 std::string spool_directory(const Options& options, const conf::DaemonKeys& keys,

@@ -9,7 +9,8 @@
 namespace berth::node {
 
 /// The token is that of the options; "-" reads it from standard input. Returns what to tell the
-/// administrator.
-Result<std::string> join_cluster(const Options& options);
+/// administrator. Without a slurm.conf (options.home) the controller's is put there, and the
+/// options become those of the agent that is to be started.
+Result<std::string> join_cluster(Options& options);
 
 }  // namespace berth::node

@@ -46,7 +46,8 @@ int main(int argc, char** argv) {
     auto joined = berth::node::join_cluster(*options);
     if (!joined) return complain(joined.error());
     fmt::print("{}", *joined);
-    return 0;
+    if (options->home.empty()) return 0;
+    std::fflush(stdout);
   }
   if (auto done = berth::node::run_agent(*options); !done) return complain(done.error());
   return 0;

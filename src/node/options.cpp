@@ -17,7 +17,7 @@ constexpr std::array kValued = {
     Valued{"-f", "--conf", &Options::conf}, Valued{"", "--spool", &Options::spool},
     Valued{"", "--run", &Options::run},     Valued{"", "--log", &Options::log},
     Valued{"-N", "--name", &Options::name}, Valued{"", "--nodes", &Options::nodes},
-    Valued{"", "--join", &Options::join},
+    Valued{"", "--join", &Options::join},   Valued{"", "--home", &Options::home},
 };
 struct Flag {
   std::string_view brief;
@@ -61,6 +61,9 @@ Result<Options> read_options(std::span<const std::string> words) {
   }
   if (!options.nodes.empty() && !options.emulate) {
     return fail(Code::conflict, "--nodes needs --emulate");
+  }
+  if (!options.home.empty() && (options.join.empty() || !options.conf.empty())) {
+    return fail(Code::conflict, "--home goes with --join, and without -f");
   }
   if (options.emulate && (options.print_hardware || options.print_gres)) {
     return fail(Code::conflict, "-C and -G print what this machine has; --emulate pretends others");

@@ -17,6 +17,7 @@ struct Options {
   std::string name;   // "" = the host's short name
   std::string nodes;  // --emulate: only these
   std::string join;   // a token, "-" = from standard input
+  std::string home;   // with join: there is no slurm.conf, the controller's comes here
   bool foreground = false;
   bool emulate = false;
   bool print_hardware = false;  // -C
@@ -45,6 +46,9 @@ inline constexpr std::string_view kUsage =
     "      --join TOKEN   become a node of the cluster that made the token, and end; - reads it "
     "from\n"
     "                     standard input\n"
+    "      --home DIR     with --join: take slurm.conf from the controller, keep all in DIR, and "
+    "go on as\n"
+    "                     the agent\n"
     "  -C                 print this machine as a line of slurm.conf, and end\n"
     "  -G                 print its generic resources as jobs would get them, and end\n"
     "  -V, --version\n"
