@@ -194,3 +194,56 @@ def test_a_stranger_costs_a_deadline_and_no_more(hosts):
         flood.stdout.close()
     memory = int(next(line for line in open(f"/proc/{hosts.controller.pid}/status") if line.startswith("VmRSS")).split()[1])
     assert memory < 100_000, memory
+
+
+def test_who_listens_where_an_agent_should_gets_no_secret(hosts, tmp_path):
+    """Somebody takes the address of h2 towards h1, and the controller has not noticed: srun and sbcast tell him nothing."""
+    kept = tmp_path / "kept"
+    kept.touch()
+    address = hosts[2].address
+    script = ("import socket, threading\n"
+              f"listener = socket.create_server(({address!r}, {NODE_PORT})); print('ready', flush=True)\n"
+              f"record = open({str(kept)!r}, 'wb', buffering=0)\n"
+              "def serve(peer):\n"
+              "    try:\n"
+              "        while part := peer.recv(65536):\n"
+              "            record.write(part)\n"
+              "            peer.sendall(bytes.fromhex('160303007a020000760303') + b'x' * 112)  # begins like a ServerHello\n"
+              "    except OSError: pass\n"
+              "while True: threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()\n")
+    proof = {"SLURM_JWT": token(hosts), "SECRET": CANARY, "user": NOBODY}
+    job = hosts[1].run("salloc", "--no-shell", "-N2", "-J", "lure", **proof).stderr.split("allocation ")[1].split()[0]
+    file = hosts.directory / "secret"
+    file.write_text(CANARY * 100)
+    mac = hosts[2].run("cat", "/sys/class/net/eth0/address").stdout.strip()
+    on_switch = ["nsenter", "-t", str(hosts.switch.pid), "--net", "--"]
+    his = subprocess.run([*on_switch, "ip", "-br", "link", "show", "br0"], check=True, capture_output=True, text=True).stdout.split()[2]
+    hosts.cut(2)
+    # The controller goes on speaking to the machine that it knows, and hears nothing from it.
+    hosts[0].run("ip", "neigh", "replace", address, "lladdr", mac, "dev", "eth0", "nud", "permanent")
+    hosts[1].run("ip", "neigh", "replace", address, "lladdr", his, "dev", "eth0", "nud", "permanent")
+    hosts.on_switch("ip", "addr", "add", f"{address}/24", "dev", "br0")
+    impostor = subprocess.Popen([*on_switch, sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    try:
+        assert impostor.stdout.readline() == "ready\n"
+        for words in (["srun", "--jobid", job, "-w", "h2", "-N1", "-n1", "echo", CANARY],
+                      ["sbcast", "-f", "--jobid", job, str(file), "/tmp/berth-canary-file"]):
+            before = kept.stat().st_size
+            process = subprocess.Popen([*hosts[1].within(), "setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups",
+                                        "--", *words], env=hosts[1].environment(SECRET=CANARY, SLURM_JWT=proof["SLURM_JWT"]),
+                                       text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            cluster.until(lambda least=before + 100: kept.stat().st_size > least, what=f"a call of {words[0]}")
+            process.terminate()
+            process.communicate(timeout=cluster.SECONDS)
+            assert process.returncode != 0
+        assert CANARY.encode() not in kept.read_bytes()
+    finally:
+        impostor.kill()
+        impostor.wait()
+        impostor.stdout.close()
+        hosts.on_switch("ip", "addr", "del", f"{address}/24", "dev", "br0")
+        for index in (0, 1):
+            hosts[index].run("ip", "neigh", "del", address, "dev", "eth0")
+        hosts.mend(2)
+        hosts[0].run("scancel", job)
+        hosts.wait_idle(2)
