@@ -344,6 +344,7 @@ void Agent::see_epoch(std::uint64_t epoch) {
 void Agent::registered(const wire::Registered& message) {
   see_epoch(message.epoch());
   here_.config = message.config();
+  if (!place_.conf.empty()) here_.config.set_conf_path(place_.conf);
   std::size_t accepted = 0;
   for (const wire::NodeVerdict& verdict : message.nodes()) {
     if (verdict.has_refusal()) {
@@ -443,7 +444,8 @@ void Agent::check_health() {
   health_timer_ = loop_.after(every, [this] { check_health(); });
   ScriptRun run;
   run.programs = {here_.config.health_check_program()};
-  run.environment = script_environment({}, inventory_.nodes.front().name(), "health_check");
+  run.environment = script_environment({}, inventory_.nodes.front().name(), "health_check",
+                                       here_.config.conf_path());
   run.limit = std::chrono::seconds(60);
   run_scripts(loop_, children_, std::move(run), [this](const std::string& trouble) {
     if (!trouble.empty()) log_.error("health check: {}", trouble);

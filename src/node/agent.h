@@ -37,6 +37,7 @@ class Agent {
   struct Place {
     std::string run;
     std::string spool;
+    std::string conf{};  // a real node's slurm.conf; "" = jobs are told the controller's
     std::string supervisor;
     std::string pmix_helper{};  // "" = none
     bool emulated = false;

@@ -89,7 +89,8 @@ bool MachineJobHost::has_epilog() const {
 std::function<void()> MachineJobHost::run_prolog(const wire::BeginJob& job, Done done) {
   ScriptRun run;
   run.programs.assign(here_.config.prolog().begin(), here_.config.prolog().end());
-  run.environment = script_environment(job.prolog_environment(), job.node(), "prolog_slurmd");
+  run.environment = script_environment(job.prolog_environment(), job.node(), "prolog_slurmd",
+                                       here_.config.conf_path());
   run.limit = std::chrono::seconds(here_.config.prolog_timeout_seconds());
   return run_scripts(here_.loop, here_.children, std::move(run), posted(std::move(done)));
 }
@@ -97,7 +98,8 @@ std::function<void()> MachineJobHost::run_prolog(const wire::BeginJob& job, Done
 void MachineJobHost::run_epilog(const std::string& node, const wire::EndJob& end, Done done) {
   ScriptRun run;
   run.programs.assign(here_.config.epilog().begin(), here_.config.epilog().end());
-  run.environment = script_environment(end.epilog_environment(), node, "epilog_slurmd");
+  run.environment =
+      script_environment(end.epilog_environment(), node, "epilog_slurmd", here_.config.conf_path());
   run.limit = std::chrono::seconds(here_.config.epilog_timeout_seconds());
   run_scripts(here_.loop, here_.children, std::move(run), posted(std::move(done)));
 }

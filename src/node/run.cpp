@@ -91,6 +91,7 @@ Result<void> run_agent(const Options& given) {
     return read_fence_conf(options, of);
   };
   std::error_code ignored;
+  if (!options.emulate) place.conf = std::filesystem::canonical(options.conf, ignored).string();
   std::filesystem::create_directories(place.spool, ignored);
   place.spool = std::filesystem::canonical(place.spool, ignored).string();
 

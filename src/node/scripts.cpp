@@ -97,9 +97,12 @@ std::function<void()> run_scripts(net::Loop& loop, Children& children, ScriptRun
 
 std::vector<std::string> script_environment(
     const google::protobuf::RepeatedPtrField<wire::Variable>& given, const std::string& node,
-    const std::string& context) {
+    const std::string& context, const std::string& conf) {
   std::vector<std::string> variables;
-  for (const wire::Variable& v : given) variables.push_back(v.name() + '=' + v.value());
+  for (const wire::Variable& v : given) {
+    if (v.name() != "SLURM_CONF") variables.push_back(v.name() + '=' + v.value());
+  }
+  variables.push_back("SLURM_CONF=" + conf);
   variables.push_back("SLURMD_NODENAME=" + node);
   variables.push_back("SLURM_SCRIPT_CONTEXT=" + context);
   variables.push_back("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

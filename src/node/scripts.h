@@ -25,9 +25,9 @@ struct ScriptRun {
 std::function<void()> run_scripts(net::Loop& loop, Children& children, ScriptRun run,
                                   std::move_only_function<void(std::string trouble)> done);
 
-/// "NAME=value" of each, and the variables all node scripts get.
+/// "NAME=value" of each, and the variables all node scripts get. `conf`: the node's slurm.conf.
 std::vector<std::string> script_environment(
     const google::protobuf::RepeatedPtrField<wire::Variable>& given, const std::string& node,
-    const std::string& context);
+    const std::string& context, const std::string& conf);
 
 }  // namespace berth::node

@@ -139,7 +139,8 @@ void Steps::run_unkillable_program(const Step& step, const std::vector<pid_t>& p
   if (program.empty()) return;
   ScriptRun run;
   run.programs = {program};
-  run.environment = script_environment({}, step.at.node, "unkillable_step");
+  run.environment =
+      script_environment({}, step.at.node, "unkillable_step", here_.config.conf_path());
   for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID"}) {
     run.environment.push_back(fmt::format("{}={}", name, step.at.key.job));
   }

@@ -98,6 +98,7 @@ void Supervisor::start_tasks() {
   }
   environment_.emplace(spec_, order_.program(), order_.mark(), [this](Environment& all) {
     keys_.put_common(all);
+    if (!order_.conf_path().empty()) all.insert_or_assign("SLURM_CONF", order_.conf_path());
     if (order_.emulated()) all.insert_or_assign("BERTH_PRETENDED", "1");
   });
   crash_.reached("step.before_tasks");

@@ -107,7 +107,7 @@ class Hosts:
         self.node_indices = range(first, count)
         self.text = (f"ClusterName=hosts\nSlurmctldHost=h0\nSlurmctldPort={PORT}\nSlurmdPort={NODE_PORT}\n"
                      "SlurmUser=root\nStateSaveLocation={home}/state\nSlurmdSpoolDir={home}/spool\n"
-                     "SelectType=select/cons_tres\nReturnToService=1\nSlurmdTimeout=30\n" + keys +
+                     "SelectType=select/cons_tres\nReturnToService=1\n" + ("" if "SlurmdTimeout=" in keys else "SlurmdTimeout=30\n") + keys +
                      f"\nNodeName={nodes} CPUs=2 RealMemory=1000 State=UNKNOWN\n"
                      f"PartitionName=all Nodes={nodes} Default=YES MaxTime=INFINITE State=UP\n")
 
@@ -156,6 +156,18 @@ class Hosts:
 
     def mend(self, index):
         self.on_switch("ip", "link", "set", f"p{index}", "up")
+
+    def bad_network(self, index, lost_in=0, lost_out=0):
+        """So many packets of a hundred do not come in, or go out; 100 of one: the machine is deaf, or mute. 0 and 0 heals."""
+        rules = ["table ip faults", "delete table ip faults"]
+        if lost_in or lost_out:
+            rules.append("table ip faults {")
+            for hook, direction, percent in (("input", "iif", lost_in), ("output", "oif", lost_out)):
+                if percent:
+                    rules.append(f"chain {hook} {{ type filter hook {hook} priority 0; "
+                                 f"{direction} eth0 numgen random mod 100 <= {percent - 1} drop; }}")
+            rules.append("}")
+        self.hosts[index].run("/usr/sbin/nft", "-f", "-", stdin="\n".join(rules) + "\n")
 
     def start_munge(self):
         key = self.directory / "munge.key"
