@@ -1,6 +1,7 @@
 #include "controller/agents.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace berth::controller {
 
@@ -10,6 +11,7 @@ Agents::Agent& Agents::arrived(Peer peer, const wire::RegisterNodes& message, Mo
   agent.limits.assign(message.limits().begin(), message.limits().end());
   agent.refused = false;
   agent.heard = now;
+  agent.silent = false;
   return agent;
 }
 
@@ -64,17 +66,41 @@ const Agents::Agent* Agents::find(Peer peer) const {
   return found == agents_.end() ? nullptr : &found->second;
 }
 
-void Agents::heard(Peer peer, Moment now) {
+bool Agents::heard(Peer peer, Moment now) {
   const auto found = agents_.find(peer);
-  if (found != agents_.end()) found->second.heard = now;
+  if (found == agents_.end()) return false;
+  found->second.heard = now;
+  return std::exchange(found->second.silent, false);
+}
+
+void Agents::all_heard(Moment now) {
+  for (auto& [peer, agent] : agents_) agent.heard = now;
+}
+
+std::vector<Peer> Agents::fall_silent(Moment limit) {
+  std::vector<Peer> peers;
+  for (auto& [peer, agent] : agents_) {
+    if (agent.silent || agent.heard > limit) continue;
+    agent.silent = true;
+    peers.push_back(peer);
+  }
+  return peers;
 }
 
 std::vector<Peer> Agents::silent_since(Moment limit) const {
   std::vector<Peer> peers;
   for (const auto& [peer, agent] : agents_) {
-    if (agent.heard < limit) peers.push_back(peer);
+    if (agent.heard <= limit) peers.push_back(peer);
   }
   return peers;
+}
+
+std::optional<Agents::Moment> Agents::longest_ago(bool silent) const {
+  std::optional<Moment> first;
+  for (const auto& [peer, agent] : agents_) {
+    if (agent.silent == silent && (!first || agent.heard < *first)) first = agent.heard;
+  }
+  return first;
 }
 
 std::vector<Peer> Agents::all() const {

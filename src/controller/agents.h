@@ -26,6 +26,7 @@ class Agents {
     std::vector<std::string> limits;  // what it cannot enforce, in words
     bool refused = false;             // some of its nodes were not in slurm.conf
     Moment heard;
+    bool silent = false;  // nothing has come for too long; its nodes do not respond
   };
 
   /// A connection registers as an agent, perhaps again.
@@ -48,9 +49,15 @@ class Agents {
   std::vector<std::string> left(Peer peer);
 
   [[nodiscard]] const Agent* find(Peer peer) const;
-  void heard(Peer peer, Moment now);
-  /// Agents that have said nothing since `limit`.
+  /// True when it had been silent.
+  bool heard(Peer peer, Moment now);
+  /// Nobody could be heard until now.
+  void all_heard(Moment now);
+  /// Agents that have said nothing since `limit`, and are silent from now on.
+  std::vector<Peer> fall_silent(Moment limit);
   [[nodiscard]] std::vector<Peer> silent_since(Moment limit) const;
+  /// When the silent ones, or the others, were heard that have said nothing for longest.
+  [[nodiscard]] std::optional<Moment> longest_ago(bool silent) const;
   [[nodiscard]] std::vector<Peer> all() const;
   [[nodiscard]] std::size_t count() const { return agents_.size(); }
   /// What agents cannot enforce, each once.

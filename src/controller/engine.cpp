@@ -12,6 +12,8 @@ using std::chrono::duration_cast;
 
 constexpr std::chrono::hours kIdle{1};
 constexpr Moment::duration kShortest = std::chrono::milliseconds(20);
+/// A thread that comes round so much too late could hear nobody.
+constexpr std::chrono::seconds kPause{5};
 
 /// Requests for a change, which is refused when it cannot be stored. The others read, or tell what
 /// has happened already.
@@ -127,9 +129,11 @@ Moment Engine::next_moment() const {
 
 void Engine::work() {
   Moment next = clock_.moment();
+  job::Time woke = clock_.seconds();
   for (;;) {
     std::vector<Event> events;
     bool stopping = false;
+    const auto planned = duration_cast<std::chrono::seconds>(next - clock_.moment());
     {
       std::unique_lock lock(mutex_);
       arrived_.wait_until(lock, next, [&] {
@@ -138,6 +142,8 @@ void Engine::work() {
       events.swap(events_);
       stopping = stopping_;
     }
+    const std::chrono::seconds passed(clock_.seconds() - std::exchange(woke, clock_.seconds()));
+    paused_ = std::max(paused_, passed - std::max(planned, std::chrono::seconds(0)));
     if (!events.empty() || clock_.moment() >= next) take_turn(std::move(events));
     if (stopping) return;
     std::uint64_t wanted = 0;
@@ -166,6 +172,7 @@ void Engine::take_turn(std::vector<Event> events) {
   ++figures_.turns;
   figures_.queued = events.size();
   if (store_.damaged() && !damage_told_) tell_damage();
+  if (paused_ >= kPause) forgive_silence(turn, std::exchange(paused_, std::chrono::seconds(0)));
   for (Event& event : events) handle(turn, event);
   pass_time(turn);
   if (!held_steps_.empty()) try_held_steps(turn.now);
@@ -225,7 +232,7 @@ void Engine::pass_time(Turn& turn) {
     // The error says that it has ended by itself in the meantime.
     (void)state_->end_step(step.first, step.second, Caller{0, 0, true}, "", turn.now);
   }
-  if (turn.moment >= next_silence_check_) drop_silent_agents(turn);
+  if (turn.moment >= next_silence_check_) look_for_silence(turn);
 }
 
 void Engine::flush() {

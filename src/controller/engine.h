@@ -207,9 +207,17 @@ class Engine {
   void node_trouble(Turn& turn, const Request& request);
   void beat(Turn& turn, const Request& request);
   void peer_left(Turn& turn, Peer peer);
-  void drop_silent_agents(Turn& turn);
+  /// Agents that say nothing: first their nodes get no more jobs, then they are dropped.
+  void look_for_silence(Turn& turn);
+  /// Something came from the peer.
+  void heard_from(Turn& turn, Peer peer);
+  /// When that agent was last heard, in Unix seconds.
+  [[nodiscard]] job::Time heard_at(const Agents::Agent& agent, Moment now) const;
+  /// After a pause in which this process did not run (stopped, or the machine asleep) nobody is
+  /// taken for silent.
+  void forgive_silence(Turn& turn, std::chrono::seconds paused);
   void configure_agents(Turn& turn);  // tells them of a new slurm.conf
-  [[nodiscard]] bool speaks_for(const Request& request, const std::string& node);
+  [[nodiscard]] bool speaks_for(Turn& turn, const Request& request, const std::string& node);
   void find_owner_of_step(const wire::StepSpec& spec, Moment now);
 
   // effects.cpp: what follows
@@ -256,6 +264,7 @@ class Engine {
   PowerPrograms power_programs_;
   std::uint64_t resume_files_ = 0;
   Moment next_silence_check_;
+  std::chrono::seconds paused_{0};         // until this turn, beyond what was planned
   bool more_to_do_ = false;                // carrying out changed the state: another turn at once
   bool in_a_pass_ = false;                 // the scheduler is not done with one
   bool answers_first_ = false;             // this turn leaves the scheduling pass to the next

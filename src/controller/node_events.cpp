@@ -5,14 +5,12 @@
 #include <set>
 
 #include "controller/engine.h"
+#include "job/silence.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::controller {
 namespace {
-
-/// Agents speak every SlurmdTimeout/3, at most 10 s apart.
-constexpr std::chrono::seconds kSilenceCheck{10};
 
 Caller self() {
   return Caller{0, 0, true};
@@ -138,8 +136,8 @@ void Engine::configure_agents(Turn& turn) {
   }
 }
 
-bool Engine::speaks_for(const Request& request, const std::string& node) {
-  agents_.heard(request.peer, clock_.moment());
+bool Engine::speaks_for(Turn& turn, const Request& request, const std::string& node) {
+  heard_from(turn, request.peer);
   if (agents_.speaks_for(request.peer, node)) return true;
   log_of(request).info("{} about node {} from an agent that does not serve it",
                        wire::name_of(request.kind), node);
@@ -158,14 +156,14 @@ void Engine::find_owner_of_step(const wire::StepSpec& spec, Moment now) {
 
 void Engine::job_begun(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobBegun>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   state_->job_begun(*message, turn.now);
   changed_jobs_.insert(message->job_id());
 }
 
 void Engine::job_gone(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGone>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   if (!message->trouble().empty()) {
     log_of(request).error("node {}, job {}: {}", message->node(), message->job_id(),
                           message->trouble());
@@ -179,26 +177,26 @@ void Engine::job_gone(Turn& turn, const Request& request) {
 
 void Engine::job_gpus(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGpus>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   if (state_->job_gpus(*message, turn.now)) changed_jobs_.insert(message->job_id());
 }
 
-void Engine::gpu_health(Turn& /*turn*/, const Request& request) {
+void Engine::gpu_health(Turn& turn, const Request& request) {
   const auto message = decoded<wire::GpuHealth>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   state_->gpu_health(*message);
   changed_nodes_.insert(message->node());
 }
 
 void Engine::job_gpu_idle(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JobGpuIdle>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   state_->job_gpu_idle(*message, turn.now);
 }
 
 void Engine::step_started(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepStarted>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   const auto spec = wire::decode<wire::StepSpec>(message->spec());
   if (!spec) return outbox_.close(request.peer);
   if (!tickets_.sealed(message->spec())) {
@@ -213,7 +211,7 @@ void Engine::step_started(Turn& turn, const Request& request) {
 
 void Engine::step_ended(Turn& turn, const Request& request) {
   const auto message = decoded<wire::StepEnded>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   state_->step_ended(*message, turn.now);
   changed_jobs_.insert(message->job_id());
   const job::Job* job = state_->find(message->job_id());
@@ -224,7 +222,7 @@ void Engine::step_ended(Turn& turn, const Request& request) {
 
 void Engine::node_trouble(Turn& turn, const Request& request) {
   const auto message = decoded<wire::NodeTrouble>(request);
-  if (!message || !speaks_for(request, message->node())) return;
+  if (!message || !speaks_for(turn, request, message->node())) return;
   log_of(request).error("node {}: {}", message->node(), message->reason());
   state_->node_trouble(message->node(), message->reason(), turn.now);
   changed_nodes_.insert(message->node());
@@ -233,7 +231,7 @@ void Engine::node_trouble(Turn& turn, const Request& request) {
 void Engine::beat(Turn& turn, const Request& request) {
   const auto message = decoded<wire::Beat>(request);
   if (!message) return;
-  agents_.heard(request.peer, turn.moment);
+  heard_from(turn, request.peer);
   if (const Agents::Agent* agent = agents_.find(request.peer)) {
     for (const std::string& node : agent->nodes) {
       state_->node_beat(node, message->load(), message->free_memory_mb());
@@ -247,6 +245,8 @@ void Engine::beat(Turn& turn, const Request& request) {
 }
 
 void Engine::peer_left(Turn& turn, Peer peer) {
+  const Agents::Agent* agent = agents_.find(peer);
+  const job::Time heard = agent == nullptr ? turn.now : heard_at(*agent, turn.moment);
   const std::vector<std::string> nodes = agents_.left(peer);
   if (!nodes.empty()) {
     log_.of("node " + nodes.front())
@@ -254,7 +254,7 @@ void Engine::peer_left(Turn& turn, Peer peer) {
               nodes.size() > 1 ? fmt::format(" and {} other nodes", nodes.size() - 1) : "");
   }
   for (const std::string& node : nodes) {
-    state_->node_lost(node, turn.now);
+    state_->node_lost(node, heard);
     changed_nodes_.insert(node);
   }
   const Owners::Left left = owners_.lost(peer);
@@ -273,17 +273,60 @@ void Engine::peer_left(Turn& turn, Peer peer) {
   }
 }
 
-void Engine::drop_silent_agents(Turn& turn) {
-  next_silence_check_ = turn.moment + kSilenceCheck;
-  const std::uint32_t timeout = setup_.policy.slurmd_timeout;
-  if (timeout == 0) return;
-  // Twice the time between two beats would do; SlurmdTimeout is what the site allows.
-  const std::chrono::seconds allowed(std::max<std::uint32_t>(timeout, 30));
-  for (const Peer peer : agents_.silent_since(turn.moment - allowed)) {
-    log_.info("an agent has been silent for {} s", allowed.count());
+job::Time Engine::heard_at(const Agents::Agent& agent, Moment now) const {
+  const auto ago = std::chrono::duration_cast<std::chrono::seconds>(now - agent.heard);
+  return clock_.seconds() - ago.count();
+}
+
+void Engine::heard_from(Turn& turn, Peer peer) {
+  if (!agents_.heard(peer, turn.moment)) return;
+  const std::vector<std::string> nodes = agents_.find(peer)->nodes;
+  bool given_up = false;
+  for (const std::string& node : nodes) {
+    given_up |= !state_->node_heard(node, turn.now);
+    changed_nodes_.insert(node);
+  }
+  if (nodes.empty()) return;
+  log_.of("node " + nodes.front()).info("node {} is heard again", nodes.front());
+  if (!given_up) return;
+  outbox_.close(peer);  // it registers again
+  peer_left(turn, peer);
+}
+
+void Engine::look_for_silence(Turn& turn) {
+  const std::chrono::seconds timeout(setup_.policy.slurmd_timeout);
+  const std::chrono::seconds limit(job::silent_seconds(setup_.policy.slurmd_timeout));
+  for (const Peer peer : agents_.fall_silent(turn.moment - limit)) {
+    const Agents::Agent& agent = *agents_.find(peer);
+    if (agent.nodes.empty()) continue;
+    log_.of("node " + agent.nodes.front())
+        .info("nothing has come from the agent of {} for {} s: no jobs are started there",
+              agent.nodes.front(), limit.count());
+    for (const std::string& node : agent.nodes) {
+      state_->node_lost(node, heard_at(agent, turn.moment));
+      changed_nodes_.insert(node);
+    }
+  }
+  next_silence_check_ = agents_.longest_ago(false).value_or(turn.moment) + limit;
+  if (timeout.count() == 0) return;
+  for (const Peer peer : agents_.silent_since(turn.moment - timeout)) {
+    log_.info("an agent has been silent for {} s", timeout.count());
     outbox_.close(peer);
     peer_left(turn, peer);
   }
+  if (const auto heard = agents_.longest_ago(true)) {
+    next_silence_check_ = std::min(next_silence_check_, *heard + timeout);
+  }
+}
+
+void Engine::forgive_silence(Turn& turn, std::chrono::seconds paused) {
+  log_.error(
+      "the controller was held up for {} s (stopped, asleep, or its disk hangs) and heard nobody: "
+      "silent nodes have SlurmdTimeout once more",
+      paused.count());
+  agents_.all_heard(turn.moment);
+  state_->stood_still(turn.now);
+  next_silence_check_ = turn.moment;
 }
 
 }  // namespace berth::controller

@@ -107,6 +107,9 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   parts_.front.set_most_script(setup_.policy.max_script);
   all_changed_ = all_jobs_changed_ = true;
   configure_agents(turn);
+  // They may beat faster from now on, and have not heard of it yet.
+  agents_.all_heard(turn.moment);
+  next_silence_check_ = turn.moment;
   return {};
 }
 

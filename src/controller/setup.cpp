@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "controller/users.h"
+#include "job/silence.h"
 #include "settings/settings.h"
 #include "site/site.h"
 #include "text/words.h"
@@ -84,6 +85,7 @@ wire::NodeConfig node_config_of(const conf::Config& config, const cluster::Clust
   out.set_gathers_bytes(keys.gathers());
   out.set_propagate_niceness(keys.propagate_niceness);
   out.set_default_wait_seconds(keys.wait_seconds);
+  out.set_beat_seconds(job::beat_seconds(keys.node_timeout_seconds));
   out.set_constrain_devices(cluster.settings.constrain_devices);
   out.set_task_affinity(cluster.settings.task_affinity);
   if (const conf::CgroupConf* fence = config.fence()) {

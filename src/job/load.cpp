@@ -123,7 +123,6 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
     m.nodes[i].silent_since = now;
-    m.expect(i, now);
   }
   for (const wire::ReservationRecord& record : stored.reservations) {
     reservation::Reservation one = from_record(m.cluster, record);
@@ -195,7 +194,10 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     m.reservations_changed(now);
     m.reservation_due = now;  // some may have ended meanwhile
   }
-  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) m.look_at_power(i, now);
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
+    m.expect(i);
+    m.look_at_power(i, now);
+  }
   m.power_again(now);
   m.wake_all();
 }
@@ -280,7 +282,9 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
   m.configure_priorities(was_multifactor);
   for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
     m.refresh_usable(i);
-    if (!m.nodes[i].responding) m.expect(i, std::max(m.nodes[i].silent_since, now));
+    if (m.nodes[i].responding) continue;
+    m.nodes[i].silent_since = std::max(m.nodes[i].silent_since, now);
+    m.expect(i);
   }
   for (const JobId id : lost) {
     Job& job = *m.find(id);

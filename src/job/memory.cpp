@@ -306,11 +306,12 @@ void State::Memory::take_configured_state(cluster::NodeIndex index, Time now) {
   if (!state.reason.empty()) state.reason_time = now;
 }
 
-void State::Memory::expect(cluster::NodeIndex index, Time since) {
+void State::Memory::expect(cluster::NodeIndex index) {
   const NodeState& node = nodes[index];
-  const bool awaited = (!node.line.empty() || node.future) && !node.registered && node.jobs.empty();
-  if (node.down || awaited || node.power.away()) return;
-  node_timers[index] = since + Time{policy.slurmd_timeout};
+  if (policy.slurmd_timeout == 0 || node.power.away()) return;
+  const bool awaited = (!node.line.empty() || node.future) && !node.registered;
+  if ((node.down || awaited) && node.jobs.empty()) return;
+  node_timers[index] = node.silent_since + Time{policy.slurmd_timeout};
 }
 
 void State::Memory::rebuild_usage() {

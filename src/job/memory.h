@@ -141,7 +141,8 @@ struct State::Memory {
   /// State= and Reason= of a node that was not known before.
   void take_configured_state(cluster::NodeIndex index, Time now);
   /// A silent node is DOWN after SlurmdTimeout; one that was created and has never come is not.
-  void expect(cluster::NodeIndex index, Time since);
+  /// Jobs that have not ended on one that is DOWN already are given up then.
+  void expect(cluster::NodeIndex index);
   void rebuild_usage();
   // found_gpus.cpp
   /// Remembers what the agent found of the node's GPUs. In a large cluster it is planned with a

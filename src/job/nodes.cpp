@@ -231,16 +231,45 @@ void State::node_beat(std::string_view name, double load, std::uint32_t free_mem
   if (free_memory_mb > 0) node->free_memory_mb = free_memory_mb;
 }
 
-void State::node_lost(std::string_view name, Time now) {
+void State::node_lost(std::string_view name, Time heard) {
   Memory& m = *m_;
   const auto index = m.cluster.find_node(name);
   if (!index || !m.nodes[*index].responding) return;
   NodeState& node = m.nodes[*index];
   node.responding = false;
-  node.silent_since = now;
-  m.expect(*index, now);
+  node.silent_since = heard;
+  m.expect(*index);
   m.refresh_usable(*index);
   ++m.version;
+}
+
+bool State::node_heard(std::string_view name, Time now) {
+  Memory& m = *m_;
+  const auto index = m.cluster.find_node(name);
+  if (!index) return true;
+  NodeState& node = m.nodes[*index];
+  // One that an administrator set to NORESP stays so until it registers.
+  if (node.responding || node.silent_since == 0) return true;
+  if (node.down) return false;
+  node.responding = true;
+  node.silent_since = 0;
+  m.node_timers.erase(*index);
+  m.refresh_usable(*index);
+  const std::set<JobId> here = node.jobs;
+  for (const JobId id : here) {
+    if (Job* job = m.find(id)) m.retry_waiting(*job, now);
+  }
+  ++m.version;
+  return true;
+}
+
+void State::stood_still(Time now) {
+  Memory& m = *m_;
+  for (cluster::NodeIndex i = 0; i < m.nodes.size(); ++i) {
+    if (m.nodes[i].silent_since == 0 || !m.node_timers.contains(i)) continue;
+    m.nodes[i].silent_since = now;
+    m.expect(i);
+  }
 }
 
 void State::node_trouble(std::string_view name, const std::string& reason, Time now) {

@@ -56,6 +56,71 @@ TEST(Nodes, SilenceMakesItDownAndItsJobsStartAgainElsewhere) {
   EXPECT_TRUE(c.idle());
 }
 
+TEST(Nodes, DownCountsFromTheLastWordAndNotFromWhenItWasMissed) {
+  Controller c;
+  const JobId id = c.started("-w gpu1 --mem=1G", "salloc");
+  c.now += 20;
+  c.state.node_lost("gpu1", c.now - 20);
+  EXPECT_FALSE(c.state.find_node("gpu1")->usable());
+  // Its connection breaks as well: nothing new.
+  c.state.node_lost("gpu1", c.now);
+  c.now = kStart + 299;
+  c.state.tick(c.now);
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  c.state.tick(kStart + 300);
+  EXPECT_EQ(c.shown(id), "NODE_FAIL NodeDown");
+}
+
+TEST(Nodes, ANodeThatIsHeardAgainIsUsedAgain) {
+  Controller c;
+  const JobId id = c.started("-w gpu1 --mem=1G", "salloc");
+  c.state.node_lost("gpu1", c.now);
+  EXPECT_TRUE(c.state.node_heard("gpu1", c.now + 25));
+  EXPECT_TRUE(c.state.find_node("gpu1")->usable());
+  c.state.tick(c.now + 400);
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  c.state.node_lost("gpu1", c.now + 400);
+  c.state.tick(c.now + 700);
+  // It was given up meanwhile: what is there is compared when it registers.
+  EXPECT_FALSE(c.state.node_heard("gpu1", c.now + 700));
+  EXPECT_FALSE(c.state.find_node("gpu1")->usable());
+}
+
+TEST(Nodes, WhatAnAdministratorCallsSilentStaysSo) {
+  Controller c;
+  NodeChange change;
+  change.state = "NORESP";
+  change.caller = kRoot;
+  ASSERT_TRUE(c.state.change_node("gpu1", change, c.now));
+  EXPECT_TRUE(c.state.node_heard("gpu1", c.now));
+  EXPECT_FALSE(c.state.find_node("gpu1")->usable());
+  c.up("gpu1");
+  EXPECT_TRUE(c.state.find_node("gpu1")->usable());
+}
+
+TEST(Nodes, AControllerThatStoodStillBlamesNobody) {
+  Controller c;
+  const JobId id = c.started("-w gpu1 --mem=1G", "salloc");
+  c.state.node_lost("gpu1", c.now);
+  c.now += 1000;
+  c.state.stood_still(c.now);
+  c.state.tick(c.now);
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  c.state.tick(c.now + 300);
+  EXPECT_EQ(c.shown(id), "NODE_FAIL NodeDown");
+}
+
+TEST(Nodes, WithoutSlurmdTimeoutNobodyGoesDown) {
+  Policy policy;
+  policy.slurmd_timeout = 0;
+  Controller c(policy);
+  const JobId id = c.started("-w gpu1 --mem=1G", "salloc");
+  c.state.node_lost("gpu1", c.now);
+  c.state.tick(c.now + 100000);
+  EXPECT_EQ(c.shown(id), "RUNNING None");
+  EXPECT_FALSE(c.state.find_node("gpu1")->usable());
+}
+
 TEST(Nodes, ANodeThatIsBackInTimeKeepsItsJobs) {
   Controller c;
   const JobId id = c.started("-w gpu1 --mem=1G");

@@ -300,8 +300,14 @@ class State {
   Result<void> register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
                              Time now);
   void node_beat(std::string_view name, double load, std::uint32_t free_memory_mb);
-  /// The connection broke: NOT_RESPONDING; DOWN after SlurmdTimeout (tick).
-  void node_lost(std::string_view name, Time now);
+  /// Its connection broke, or nothing comes: NOT_RESPONDING, no jobs; DOWN (tick) when it was last
+  /// heard SlurmdTimeout ago.
+  void node_lost(std::string_view name, Time heard);
+  /// It was silent and is heard again. False: it was given up, and has to register.
+  bool node_heard(std::string_view name, Time now);
+  /// The controller itself stood still until now, and could hear nobody: silent nodes have
+  /// SlurmdTimeout again.
+  void stood_still(Time now);
   /// Prolog, epilog or kill trouble: drains.
   void node_trouble(std::string_view name, const std::string& reason, Time now);
   void job_begun(const wire::JobBegun& message, Time now);

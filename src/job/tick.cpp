@@ -134,12 +134,14 @@ void State::tick(Time now) {
     m.node_timers.erase(index);
     NodeState& node = m.nodes[index];
     if (node.responding) continue;
-    node.down = true;
-    node.reason = "Not responding";
-    node.reason_uid = 0;
-    node.reason_time = now;
-    m.refresh_usable(index);
-    m.touch_node(index);
+    if (!node.down) {
+      node.down = true;
+      node.reason = "Not responding";
+      node.reason_uid = 0;
+      node.reason_time = now;
+      m.refresh_usable(index);
+      m.touch_node(index);
+    }
     const std::set<JobId> here = node.jobs;
     for (const JobId id : here) {
       if (Job* job = m.find(id)) m.fail_on_node(*job, m.cluster.nodes[index].name, now);

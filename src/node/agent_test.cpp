@@ -249,5 +249,17 @@ TEST_F(AgentTest, UnknownJobIsGoneAtOnce) {
   EXPECT_EQ(gone_->trouble(), "");
 }
 
+TEST_F(AgentTest, AControllerThatSaysNothingIsDialledAgain) {
+  config_.set_beat_seconds(1);
+  agent_.reset();
+  start_agent();
+  ASSERT_TRUE(until([&] { return beats_ >= 4; }));  // it answers: nothing happens
+  answers_beats_ = false;
+  const std::weak_ptr<net::Connection> before = agent_link_;
+  registration_.reset();
+  ASSERT_TRUE(until([&] { return registration_.has_value(); }));
+  EXPECT_NE(agent_link_, before.lock());
+}
+
 }  // namespace
 }  // namespace berth::node

@@ -227,6 +227,8 @@ class AgentTest : public testing::Test {
   std::vector<wire::StepEnded> ended_;
   std::vector<wire::StepStarted> started_;
   std::vector<wire::MeasuredOnNode> measured_;
+  bool answers_beats_ = true;
+  int beats_ = 0;
 
  private:
   void take(const wire::Frame& frame) {
@@ -239,6 +241,15 @@ class AgentTest : public testing::Test {
         wire::NodeVerdict& verdict = *reply.add_nodes();
         verdict.set_name("n0");
         verdict.set_key(kKey);
+        tell(reply);
+        break;
+      }
+      case wire::Kind::Beat: {
+        const auto beat = *wire::decode<wire::Beat>(frame.payload);
+        ++beats_;
+        if (!beat.ask() || !answers_beats_) break;
+        wire::Beat reply;
+        reply.set_number(beat.number());
         tell(reply);
         break;
       }

@@ -1,6 +1,7 @@
 // What uplink.h promises.
 #include "node/uplink.h"
 
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -14,8 +15,12 @@ namespace berth::node {
 namespace {
 
 constexpr std::chrono::milliseconds kLongestDelay{2000};
-constexpr std::chrono::seconds kBetweenBeats{10};
 constexpr std::chrono::seconds kDialPatience{5};
+/// For the answer to a registration: a controller to which a whole cluster comes at once has much
+/// to do.
+constexpr std::chrono::seconds kRegistrationPatience{60};
+/// So many beats without a word, and the controller is taken for lost (job::silent_seconds).
+constexpr std::uint32_t kMostUnanswered = 2;
 
 std::uint32_t free_memory_mb() {
   const auto text = step::read_file("/proc/meminfo");
@@ -74,14 +79,22 @@ void Uplink::connected(Result<std::shared_ptr<net::Connection>> result) {
       {.on_frame = [this](net::Connection&, const wire::Frame& frame) { take(frame); },
        .on_closed = [this](net::Connection&, std::string_view why) { lost(why); },
        .on_drained = {}});
-  if (connection_) connection_->send(handlers_.registration());
+  if (!connection_) return;
+  connection_->send(handlers_.registration());
+  loop_.cancel(beat_timer_);
+  beat_timer_ = loop_.after(kRegistrationPatience,
+                            [this] { give_up("it does not answer the registration"); });
 }
 
 void Uplink::take(const wire::Frame& frame) {
+  unanswered_ = 0;
   if (frame.kind == wire::Kind::Registered) {
     const auto message = wire::decode<wire::Registered>(frame.payload);
     if (!message) return;
     registered_ = true;
+    if (const auto told = message->config().beat_seconds(); told > 0) {
+      between_beats_ = std::chrono::seconds(told);
+    }
     said_lost_ = false;
     delay_ = std::chrono::milliseconds(50);
     loop_.cancel(beat_timer_);
@@ -102,13 +115,24 @@ void Uplink::take(const wire::Frame& frame) {
 }
 
 void Uplink::beat() {
-  if (connection_ && registered_) connection_->send(make_beat(++beats_, false));
-  beat_timer_ = loop_.after(kBetweenBeats, [this] { beat(); });
+  if (unanswered_ >= kMostUnanswered) {
+    const auto silent = between_beats_ * kMostUnanswered;
+    return give_up(fmt::format("it has said nothing for {} s", silent.count()));
+  }
+  ++unanswered_;
+  if (connection_ && registered_) connection_->send(make_beat(++beats_, true));
+  beat_timer_ = loop_.after(between_beats_, [this] { beat(); });
+}
+
+void Uplink::give_up(std::string_view why) {
+  if (connection_) connection_->abort();
+  lost(why);
 }
 
 void Uplink::lost(std::string_view why) {
   connection_.reset();
   registered_ = false;
+  unanswered_ = 0;
   loop_.cancel(beat_timer_);
   if (!std::exchange(said_lost_, true)) {
     log_.info("no controller at {}{}{}; trying again", handlers_.where().text(),

@@ -48,6 +48,8 @@ class Uplink {
   void connected(Result<std::shared_ptr<net::Connection>> result);
   void take(const wire::Frame& frame);
   void lost(std::string_view why);
+  /// The connection seems to be there, and nothing comes.
+  void give_up(std::string_view why);
   void beat();
 
   net::Loop& loop_;
@@ -57,9 +59,11 @@ class Uplink {
   bool registered_ = false;
   bool said_lost_ = false;
   std::chrono::milliseconds delay_{50};
-  net::TimerId beat_timer_ = net::TimerId::none;
+  net::TimerId beat_timer_ = net::TimerId::none;  // before the registration: until its answer
   net::TimerId dial_timer_ = net::TimerId::none;
+  std::chrono::seconds between_beats_{10};
   std::uint64_t beats_ = 0;
+  std::uint32_t unanswered_ = 0;  // beats since the controller last said anything
 };
 
 }  // namespace berth::node
