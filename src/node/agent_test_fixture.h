@@ -227,6 +227,7 @@ class AgentTest : public testing::Test {
   std::vector<wire::StepEnded> ended_;
   std::vector<wire::StepStarted> started_;
   std::vector<wire::MeasuredOnNode> measured_;
+  std::vector<wire::NodeTrouble> trouble_;
 
  private:
   void take(const wire::Frame& frame) {
@@ -256,6 +257,9 @@ class AgentTest : public testing::Test {
         break;
       case wire::Kind::MeasuredOnNode:
         measured_.push_back(*wire::decode<wire::MeasuredOnNode>(frame.payload));
+        break;
+      case wire::Kind::NodeTrouble:
+        trouble_.push_back(*wire::decode<wire::NodeTrouble>(frame.payload));
         break;
       default:
         break;
