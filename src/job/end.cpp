@@ -138,10 +138,10 @@ void State::Memory::back_to_queue(Job& job, Time now) {
 }
 
 void State::Memory::end_to_requeue(Job& job, bool held, bool special, const std::string& cause,
-                                   Time now) {
+                                   Time now, std::optional<Time> delay) {
   ++job.restarts;
   job.flags.requeued = true;
-  job.begin_time = held ? 0 : now + Time{policy.requeue_delay};
+  job.begin_time = held ? 0 : now + delay.value_or(Time{policy.requeue_delay});
   std::string reason = held ? "job_requeued_in_held_state" : "BeginTime";
   job.held = job.held || held;
   job.flags.requeue_hold = held && !special;
@@ -186,6 +186,32 @@ void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
   end_to_requeue(job, false, false, "NODE FAILURE", now);
 }
 
+void State::Memory::drain_unfit(const std::string& node, const std::string& reason, Time now) {
+  const auto index = cluster.find_node(node);
+  if (!index || nodes[*index].drain) return;
+  effect(Log{fmt::format("node {} is drained: {}; when that is mended: scontrol update nodename={} "
+                         "state=resume",
+                         node, reason, node),
+             "node " + node});
+  drain(*index, reason, now);
+}
+
+void State::Memory::launch_failed_on(Job& job, const std::string& node, Time now) {
+  if (!job.running || job.flags.completing) return;
+  job.failed_node = node;
+  job.flags.launch_failed = true;
+  if (!job.batch) {
+    end_whole(job, Base::failed, "JobLaunchFailure", "", true, now);
+    return;
+  }
+  // The script runs on the first node: where another one failed it may have begun.
+  const bool begun = job.nodes.front() != node || (job.het && job.het->offset > 0);
+  if (begun) return fail_on_node(job, node, now);
+  for (Job* part : components_of(job)) {
+    if (part->running) end_to_requeue(*part, false, false, "", now, Time{0});
+  }
+}
+
 bool State::Memory::runs_on(const Job& job, std::uint32_t attempt, std::string_view node) const {
   if (!job.running || job.attempt != attempt) return false;
   const auto index = cluster.find_node(node);
@@ -224,10 +250,14 @@ void State::job_begun(const wire::JobBegun& message, Time now) {
     m.effect(EndJob{message.job_id(), message.attempt(), {message.node()}, "", true});
     return;
   }
+  const bool unfit =
+      message.has_refusal() && message.refusal().code() == code_name(Code::node_unfit);
+  const std::string text =
+      message.refusal().lines().empty() ? "launch failed" : message.refusal().lines(0).text();
+  if (unfit) m.drain_unfit(message.node(), text, now);
   if (job->flags.completing) return;
+  if (unfit) return m.launch_failed_on(*job, message.node(), now);
   if (message.has_refusal()) {
-    const std::string text =
-        message.refusal().lines().empty() ? "launch failed" : message.refusal().lines(0).text();
     m.effect(Log{fmt::format("job {} on {}: {}", job->id, message.node(), text),
                  "node " + message.node()});
     job->flags.launch_failed = true;

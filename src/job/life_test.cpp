@@ -6,6 +6,7 @@
 
 #include "job/first_pass.h"
 #include "job/state_test_fixture.h"
+#include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::job::testing {
@@ -276,6 +277,114 @@ TEST(Life, UpdatedWordsAreReadAgain) {
   EXPECT_EQ(c.at(id).partition, "ml");
   EXPECT_FALSE(c.state.update_words(id, {"--gpus=99"}, c.blobs[0], kAlice, c.now));
   EXPECT_EQ(c.at(id).what->request.ntasks, 4U);
+}
+
+/// As a node says that it cannot start what it is given.
+void refuse_as_unfit(Controller& c, JobId id, const std::string& node) {
+  wire::JobBegun message;
+  message.set_node(node);
+  message.set_job_id(id);
+  message.set_attempt(c.at(id).attempt);
+  *message.mutable_refusal() = wire::to_refusal(
+      fail(Code::node_unfit, "launch failed twice: /spool: No space left on device").error());
+  c.state.job_begun(message, c.now);
+}
+
+TEST(LaunchFailures, OfTheNodeDrainItAndTheJobBeginsAgainAtOnce) {
+  for (const char* options : {"--requeue", "--no-requeue"}) {
+    Controller c;
+    const JobId id = c.submit(std::string(options) + " -w gpu1 --mem=1G");
+    ASSERT_TRUE(c.start(id));
+    refuse_as_unfit(c, id, "gpu1");
+    EXPECT_TRUE(c.state.find_node("gpu1")->drain);
+    EXPECT_EQ(c.state.find_node("gpu1")->reason,
+              "launch failed twice: /spool: No space left on device");
+    EXPECT_EQ(c.effects<EndJob>().size(), 1U);
+    c.gone(id);
+    EXPECT_EQ(c.at(id).base, Base::pending) << options;
+    EXPECT_FALSE(c.at(id).held);
+    EXPECT_EQ(c.at(id).restarts, 1U);
+    EXPECT_EQ(c.at(id).failed_node, "gpu1");
+    std::string reason;
+    EXPECT_TRUE(c.state.eligible(c.at(id), c.now, reason)) << reason;
+    EXPECT_TRUE(c.idle());
+  }
+}
+
+TEST(LaunchFailures, ToldAsTheEndOfTheScriptAreTheSame) {
+  Controller c;
+  const JobId id = c.started("--no-requeue -w gpu1 --mem=1G");
+  wire::StepEnded ended;
+  ended.set_node("gpu1");
+  ended.set_job_id(id);
+  ended.set_attempt(1);
+  ended.set_step_id(wire::kBatchStep);
+  ended.set_system_failure(true);
+  ended.set_node_unfit(true);
+  ended.set_trouble("launch failed twice: fork: Resource temporarily unavailable");
+  c.state.step_ended(ended, c.now);
+  EXPECT_EQ(c.state.find_node("gpu1")->reason, ended.trouble());
+  c.gone(id);
+  EXPECT_EQ(c.at(id).base, Base::pending);
+  EXPECT_EQ(c.at(id).restarts, 1U);
+  EXPECT_EQ(c.at(id).exit_status, 0);
+}
+
+TEST(LaunchFailures, AreBoundedByMaxBatchRequeue) {
+  Policy policy;
+  policy.max_batch_requeue = 2;
+  Controller c(policy);
+  const JobId id = c.submit("-w gpu1 --mem=1G");
+  NodeChange resume;
+  resume.state = "RESUME";
+  resume.caller = kRoot;
+  for (int count = 0; count < 3; ++count) {
+    ASSERT_TRUE(c.start(id)) << count;
+    refuse_as_unfit(c, id, "gpu1");
+    c.gone(id);
+    ASSERT_TRUE(c.state.change_node("gpu1", resume, c.now));
+  }
+  EXPECT_EQ(c.shown(id).substr(0, 7), "PENDING");
+  EXPECT_EQ(c.at(id).reason, "JobHoldMaxRequeue");
+  EXPECT_TRUE(c.at(id).held);
+  EXPECT_FALSE(c.start(id));
+}
+
+/// The script runs on the first node: it may have begun when another one fails.
+TEST(LaunchFailures, OfAnotherNodeThanTheScriptsAreFailuresOfThatNode) {
+  for (const bool again : {true, false}) {
+    Controller c;
+    const JobId id =
+        c.submit(std::string(again ? "--requeue" : "--no-requeue") + " -N2 -w gpu[1-2] --mem=1G");
+    ASSERT_TRUE(c.start(id));
+    ASSERT_EQ(c.at(id).nodes.front(), "gpu1");
+    refuse_as_unfit(c, id, "gpu2");
+    EXPECT_TRUE(c.state.find_node("gpu2")->drain);
+    EXPECT_FALSE(c.state.find_node("gpu1")->drain);
+    c.gone(id);
+    EXPECT_EQ(c.at(id).base, again ? Base::pending : Base::node_fail);
+  }
+}
+
+TEST(LaunchFailures, OfAnInteractiveJobEndItAsBefore) {
+  Controller c;
+  const JobId id = c.submit("-w gpu1 --mem=1G", "salloc");
+  ASSERT_TRUE(c.start(id));
+  refuse_as_unfit(c, id, "gpu1");
+  c.gone(id);
+  EXPECT_EQ(c.at(id).base, Base::failed);
+  EXPECT_EQ(c.at(id).reason, "JobLaunchFailure");
+  EXPECT_TRUE(c.state.find_node("gpu1")->drain);
+}
+
+TEST(LaunchFailures, TakeAllComponentsBackIntoTheQueue) {
+  Controller c;
+  const JobId id = c.submit("--no-requeue -w gpu1 --mem=1G : -w gpu2 --mem=1G");
+  ASSERT_TRUE(c.start(id));
+  refuse_as_unfit(c, id, "gpu1");
+  for (const JobId part : c.state.records_of(id)) c.gone(part);
+  for (const JobId part : c.state.records_of(id)) EXPECT_EQ(c.at(part).base, Base::pending);
+  EXPECT_TRUE(c.idle());
 }
 
 }  // namespace

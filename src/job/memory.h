@@ -228,11 +228,18 @@ struct State::Memory {
   void all_gone(Job& job, Time now);
   void back_to_queue(Job& job, Time now);
   /// Ends a running batch job to start it again; `held` with the state SPECIAL_EXIT if `special`.
-  void end_to_requeue(Job& job, bool held, bool special, const std::string& cause, Time now);
+  /// `delay`: before it may start; RequeueDelay if unset.
+  void end_to_requeue(Job& job, bool held, bool special, const std::string& cause, Time now,
+                      std::optional<Time> delay = {});
   /// Whether this start of the job has, or had until now, anything on the node: what a node says
   /// of other jobs is not believed.
   [[nodiscard]] bool runs_on(const Job& job, std::uint32_t attempt, std::string_view node) const;
   void fail_on_node(Job& job, const std::string& node, Time now);
+  void drain(cluster::NodeIndex index, const std::string& reason, Time now);
+  /// The node says that it cannot start what it is given: it takes no more.
+  void drain_unfit(const std::string& node, const std::string& reason, Time now);
+  /// Nothing of the job was started there, by the node's own fault.
+  void launch_failed_on(Job& job, const std::string& node, Time now);
   void set_exit(Job& job, std::int32_t status);
 
   // steps.cpp, step_create.cpp

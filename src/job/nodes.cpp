@@ -72,6 +72,11 @@ void compare_jobs(State::Memory& m, cluster::NodeIndex index, const wire::NodeRe
       continue;
     }
     if (m.waits_for_power(*job)) continue;  // it begins when all its nodes are up
+    if (knows && at->second->lost()) {
+      m.effect(Log{fmt::format("{} was started anew while job {} was there", name, id)});
+      m.fail_on_node(*job, name, now);
+      continue;
+    }
     if (knows) {
       if (job->running->not_begun.contains(name)) m.effect(BeginJob{id, {name}});
       continue;
@@ -275,12 +280,15 @@ void State::stood_still(Time now) {
 void State::node_trouble(std::string_view name, const std::string& reason, Time now) {
   Memory& m = *m_;
   const auto index = m.cluster.find_node(name);
-  if (!index) return;
-  NodeState& node = m.nodes[*index];
+  if (index) m.drain(*index, reason, now);
+}
+
+void State::Memory::drain(cluster::NodeIndex index, const std::string& reason, Time now) {
+  NodeState& node = nodes[index];
   if (!node.drain) give_reason(node, reason, 0, now);
   node.drain = true;
-  m.refresh_usable(*index);
-  m.touch_node(*index);
+  refresh_usable(index);
+  touch_node(index);
 }
 
 Result<void> State::change_node(std::string_view name, const NodeChange& change, Time now) {

@@ -142,6 +142,47 @@ TEST(Nodes, ANodeThatIsBackInTimeKeepsItsJobs) {
   EXPECT_EQ(c.shown(id), "RUNNING None");
 }
 
+/// What a machine that was started anew says of the jobs that it had: whatever ReturnToService is,
+/// a job begins again where it may, and is NODE_FAIL else.
+TEST(Nodes, JobsOfAMachineThatWasStartedAnewBeginAgainOrAreNodeFail) {
+  struct Row {
+    const char* options;
+    const char* command;
+    Base base;
+  };
+  for (const Row& row : {Row{"--requeue", "sbatch", Base::pending},
+                         {"--no-requeue", "sbatch", Base::node_fail},
+                         {"", "salloc", Base::node_fail}}) {
+    for (const std::uint32_t service : {0U, 1U, 2U}) {
+      for (const bool begun : {true, false}) {
+        Policy policy;
+        policy.return_to_service = service;
+        Controller c(policy);
+        wire::NodeReport boot;
+        boot.set_boot_time(kStart);
+        c.up("gpu1", boot);
+        const JobId id = c.submit(std::string(row.options) + " -w gpu1 --mem=1G", row.command);
+        ASSERT_TRUE(c.start(id));
+        if (begun) c.begun(id);
+        c.state.node_lost("gpu1", c.now);
+        c.now += 100;
+        boot.set_boot_time(kStart + 100);
+        wire::HeldJob* held = boot.add_jobs();
+        held->set_job_id(id);
+        held->set_attempt(1);
+        held->set_lost(true);
+        c.up("gpu1", boot);
+        if (begun && row.command == std::string("sbatch")) c.script_lost(id, "gpu1");
+        c.gone(id);
+        EXPECT_EQ(c.at(id).base, row.base) << row.options << row.command << service << begun;
+        EXPECT_EQ(c.at(id).restarts, row.base == Base::pending ? 1U : 0U);
+        EXPECT_EQ(c.state.find_node("gpu1")->down, service != 2);
+        EXPECT_TRUE(c.idle());
+      }
+    }
+  }
+}
+
 TEST(Nodes, BeginJobIsSentAgainToANodeThatDidNotGetIt) {
   Controller c;
   const JobId id = c.submit("-w gpu1 --mem=1G");

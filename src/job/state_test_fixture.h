@@ -131,6 +131,16 @@ class Controller {
     }
   }
   void script_ends(JobId id, std::int32_t status = 0) { step_ends(id, wire::kBatchStep, status); }
+  /// As a node that was started anew says it of a script.
+  void script_lost(JobId id, const std::string& node) {
+    wire::StepEnded message;
+    message.set_node(node);
+    message.set_job_id(id);
+    message.set_attempt(at(id).attempt);
+    message.set_step_id(wire::kBatchStep);
+    message.set_system_failure(true);
+    state.step_ended(message, now);
+  }
   void gone(JobId id, const std::string& node) {
     wire::JobGone message;
     message.set_node(node);

@@ -105,6 +105,10 @@ void end_batch(State::Memory& m, Job& job, const Step& step, Time now) {
     if (ended(job.base) && !requeued) m.set_exit(job, step.exit_status);
     return;
   }
+  if (step.node_unfit) {
+    m.launch_failed_on(job, step.nodes.front(), now);
+    return;
+  }
   job.exit_status = step.exit_status;
   if (starts_again(m, job, step)) {
     const bool held = listed(m.policy.requeue_exit_hold, step.exit_status);
@@ -147,6 +151,7 @@ void State::step_started(const wire::StepSpec& spec, std::string_view node, Time
 void State::step_ended(const wire::StepEnded& message, Time now) {
   Memory& m = *m_;
   m.effect(Forget{message.node(), message.job_id(), message.attempt(), message.step_id()});
+  if (message.node_unfit()) m.drain_unfit(message.node(), message.trouble(), now);
   Job* job = m.find(message.job_id());
   if (job == nullptr) return;
   if (!job->running || job->attempt != message.attempt()) {
@@ -187,10 +192,11 @@ void State::Memory::add_end(Step& step, const wire::StepEnded& message) {
   for (const std::int32_t status : message.statuses()) {
     step.exit_status = std::max(step.exit_status, status);
   }
-  if (!message.trouble().empty() && message.statuses().empty()) {
+  step.node_unfit = step.node_unfit || message.node_unfit();
+  if (!message.trouble().empty() && message.statuses().empty() && !message.node_unfit()) {
     step.exit_status = std::max(step.exit_status, 53);  // could not be started: "0:53"
   }
-  step.system_failure = step.system_failure || message.system_failure();
+  step.system_failure = step.system_failure || message.system_failure() || message.node_unfit();
   step.out_of_memory = step.out_of_memory || message.out_of_memory();
   add_usage(step.usage, message.usage(), step.nodes.size() > 1 ? message.node() : std::string());
 }

@@ -161,6 +161,7 @@ struct Step {
   std::int32_t exit_status = 0;         // highest so far, wait(2) form
   bool out_of_memory = false;
   bool system_failure = false;
+  bool node_unfit = false;  // nothing was started, by the fault of its node
   bool ending = false;  // EndStep sent
   std::string cause;    // of ending: "TIME LIMIT", …
   wire::StepUsage usage;

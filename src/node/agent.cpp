@@ -96,7 +96,9 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                     message.set_node(at.node);
                     message.set_reason(reason);
                     uplink_.send(message);
-                  }}),
+                  },
+              .unfit = [this](const NodeStep& at,
+                              const std::string& reason) { tell_trouble(at.node, reason); }}),
       job_host_(here_, steps_),
       jobs_(job_host_, {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
                         .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
@@ -180,6 +182,17 @@ void Agent::tell_fence_trouble() {
     message.set_reason(trouble);
     uplink_.send(message);
   }
+}
+
+void Agent::tell_trouble(const std::string& node, const std::string& reason) {
+  if (!uplink_.registered()) {
+    untold_trouble_.try_emplace(node, reason);
+    return;
+  }
+  wire::NodeTrouble message;
+  message.set_node(node);
+  message.set_reason(reason);
+  uplink_.send(message);
 }
 
 bool Agent::write_names() const {
@@ -373,6 +386,7 @@ void Agent::registered(const wire::Registered& message) {
   seek_missing_gpus(true);
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
   steps_.repeat_stuck();
+  for (const auto& [node, reason] : std::exchange(untold_trouble_, {})) tell_trouble(node, reason);
   send_health();  // it may have changed since the registration was sent
   jobs_.repeat();
   gate_.keys_changed();

@@ -64,6 +64,8 @@ class Agent {
   void clear_leftover_cgroups();
   void set_up_fences();
   void tell_fence_trouble();
+  /// Drains the node; kept until the controller is there.
+  void tell_trouble(const std::string& node, const std::string& reason);
   wire::RegisterNodes registration() const;
   void registered(const wire::Registered& message);
   bool nodes_changed();
@@ -143,6 +145,7 @@ class Agent {
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;
+  std::map<std::string, std::string> untold_trouble_;  // by node
   std::uint64_t epoch_ = 0;
   std::int64_t started_ = 0;
   net::TimerId health_timer_ = net::TimerId::none;

@@ -229,6 +229,7 @@ class AgentTest : public testing::Test {
   std::vector<wire::MeasuredOnNode> measured_;
   bool answers_beats_ = true;
   int beats_ = 0;
+  std::vector<wire::NodeTrouble> trouble_;
 
  private:
   void take(const wire::Frame& frame) {
@@ -267,6 +268,9 @@ class AgentTest : public testing::Test {
         break;
       case wire::Kind::MeasuredOnNode:
         measured_.push_back(*wire::decode<wire::MeasuredOnNode>(frame.payload));
+        break;
+      case wire::Kind::NodeTrouble:
+        trouble_.push_back(*wire::decode<wire::NodeTrouble>(frame.payload));
         break;
       default:
         break;

@@ -237,6 +237,10 @@ bool Gate::settle(Waiting& waiting, bool last_chance) {
     return true;
   }
   const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
+  if (const Error* why = steps_.unfit_for(at)) {
+    refuse(*waiting.connection, *why);
+    return true;
+  }
   if (steps_.used(at)) {
     refuse(*waiting.connection, named(*spec, at.node, "Job credential has been used before"));
     return true;
@@ -254,8 +258,8 @@ bool Gate::settle(Waiting& waiting, bool last_chance) {
     case Jobs::Readiness::ready:
       break;
   }
-  steps_.start(at, ticket.spec(), waiting.launch.program(), waiting.connection->release(),
-               [](const Result<void>&) {});
+  steps_.start(at, ticket.spec(), std::move(*waiting.launch.mutable_program()),
+               waiting.connection->release(), [](const Result<void>&) {});
   return true;
 }
 

@@ -3,6 +3,7 @@
 // one; the simulation of faults has one in memory.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -73,6 +74,7 @@ class JobHost {
   virtual void forget_steps(const NodeJob& job) = 0;
 
   virtual void later(std::move_only_function<void()> what) = 0;
+  virtual void after(std::chrono::seconds wait, std::move_only_function<void()> what) = 0;
   virtual void reached(JobMoment moment) = 0;
   virtual void log_info(const std::string& line) = 0;
   virtual void log_error(const std::string& line) = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "node/gpu_shares.h"
+#include "step/launch_failure.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -113,24 +114,42 @@ void Jobs::begin(const wire::BeginJob& message) {
   job.begun.set_node(at.node);
   job.begun.set_job_id(at.job);
   job.begun.set_attempt(at.attempt);
-  wire::BeginJob record = message;
+  store(job);
+}
+
+void Jobs::store(Job& job) {
+  const NodeJob at = job.at;
+  wire::BeginJob record = job.begin;
   if (record.has_batch()) record.mutable_batch()->clear_program();
   if (auto stored = host_.begin_record(at, wire::framed(record)); !stored) {
-    return tell_begun(job, &stored.error(), false);
+    return store_failed(job, std::move(stored.error()));
   }
   host_.reached(JobMoment::recorded);
   host_.store_attempt(at, [this, at](const std::string& why_not) {
     Job* known = find(at);
     if (known == nullptr || known->phase != Phase::storing) return;
     if (why_not.empty()) return run_prolog(*known);
-    const auto error =
-        fail(Code::io, fmt::format("the node cannot store the start of a job: {}", why_not))
-            .error();
-    tell_begun(*known, &error, false);
+    store_failed(*known, step::launch_failure(
+                             step::LaunchPart::spool,
+                             fmt::format("the node cannot store the start of a job: {}", why_not))
+                             .error());
   });
   // Without a prolog the batch step may be recorded in the same sync: its record comes later in the
   // same file.
   if (!host_.has_prolog() && job.begin.has_batch()) run_prolog(job);
+}
+
+void Jobs::store_failed(Job& job, Error why) {
+  host_.log_error(
+      fmt::format("job {} cannot begin on {}: {}", job.at.job, job.at.node, why.what()));
+  if (job.ending) return tell_begun(job, &why, false);
+  if (std::exchange(job.failed_before, true)) {
+    why = step::failed_twice(std::move(why));
+    return tell_begun(job, &why, false);
+  }
+  host_.after(step::kTryAgainAfter, [this, at = job.at] {
+    if (Job* known = find(at); known != nullptr && known->phase == Phase::storing) store(*known);
+  });
 }
 
 void Jobs::run_prolog(Job& job) {
@@ -171,7 +190,8 @@ void Jobs::start_batch(Job& job) {
   *job.begin.mutable_batch()->mutable_ticket() = launch.ticket();
   host_.start_batch_step(at, launch, [this, at = job.at](Result<void> started) {
     Job* begun = find(at);
-    if (begun == nullptr) return;
+    // It may have been ended meanwhile.
+    if (begun == nullptr || begun->phase != Phase::ready) return;
     tell_begun(*begun, started ? nullptr : &started.error(), false);
   });
 }
@@ -285,6 +305,7 @@ std::vector<wire::HeldJob> Jobs::held(const std::string& node) const {
     held.set_job_id(it->first.job);
     held.set_attempt(it->first.attempt);
     held.set_ending(it->second.ending);
+    held.set_lost(it->second.lost);
     found.push_back(held);
   }
   return found;

@@ -65,10 +65,14 @@ class Jobs {
     Phase phase = Phase::storing;
     bool lost = false;  // begun before the machine crashed: nothing is launched for it any more
     bool ending = false;
+    bool failed_before = false;  // to be stored; it is tried again
     std::function<void()> stop_script;
   };
 
   Job* find(const NodeJob& at);
+  /// Writes down that it begins here, then goes on.
+  void store(Job& job);
+  void store_failed(Job& job, Error why);
   void run_prolog(Job& job);
   void prolog_done(const NodeJob& at, const std::string& trouble);
   void start_batch(Job& job);

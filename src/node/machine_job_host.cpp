@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "node/scripts.h"
+#include "step/launch_failure.h"
 
 namespace berth::node {
 namespace {
@@ -62,7 +63,7 @@ Result<void> MachineJobHost::begin_record(const NodeJob& at, const std::string& 
     stored = step::append_record(file_of(at), frame, true);
   }
   if (stored) return {};
-  return fail(Code::io, fmt::format("{}: {}", file_of(at), std::strerror(errno)));
+  return launch_failure(step::LaunchPart::spool, file_of(at), errno);
 }
 
 void MachineJobHost::add_to_record(const NodeJob& at, const std::string& frame) {
@@ -131,6 +132,10 @@ void MachineJobHost::forget_steps(const NodeJob& job) {
 
 void MachineJobHost::later(std::move_only_function<void()> what) {
   here_.loop.post(std::move(what));
+}
+
+void MachineJobHost::after(std::chrono::seconds wait, std::move_only_function<void()> what) {
+  here_.loop.after(wait, std::move(what));
 }
 
 void MachineJobHost::reached(JobMoment moment) {

@@ -36,6 +36,7 @@ class MachineJobHost : public JobHost {
   void forget_steps(const NodeJob& job) override;
 
   void later(std::move_only_function<void()> what) override;
+  void after(std::chrono::seconds wait, std::move_only_function<void()> what) override;
   void reached(JobMoment moment) override;
   void log_info(const std::string& line) override;
   void log_error(const std::string& line) override;

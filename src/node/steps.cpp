@@ -14,12 +14,17 @@
 #include <cstring>
 
 #include "step/container.h"
+#include "step/launch_failure.h"
 #include "step/peer.h"
 #include "text/cpumask.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::node {
+
+using step::launch_failure;
+using step::LaunchPart;
+
 namespace {
 
 std::string text_of(const NodeStep& at) {
@@ -80,29 +85,41 @@ bool Steps::used(const NodeStep& at) const {
   return steps_.contains(at) || refused_.contains(at);
 }
 
+const Error* Steps::unfit_for(const NodeStep& at) const {
+  const auto found = died_unstarted_.find(at);
+  return found == died_unstarted_.end() || !found->second ? nullptr : &*found->second;
+}
+
 /// The step's record with its spec. The descriptor holds the lock.
 Result<Fd> Steps::prepare(Step& step) {
   constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC;
   Fd lock(::open(step.record.c_str(), kFlags, 0600));
   if (!lock && errno == ENOENT) {
     const std::string parent = here_.spool + '/' + step.at.node;
-    if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) return trouble(parent);
+    if (::mkdir(parent.c_str(), 0755) != 0 && errno != EEXIST) {
+      return launch_failure(LaunchPart::spool, parent, errno);
+    }
     lock.reset(::open(step.record.c_str(), kFlags, 0600));
   }
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return trouble(step.record);
   wire::Supervised first;
   first.set_spec(step.spec);
-  if (!step::write_all(lock.get(), wire::framed(first))) return trouble(step.record);
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+      !step::write_all(lock.get(), wire::framed(first))) {
+    return launch_failure(LaunchPart::spool, step.record, errno);
+  }
   if (here_.cgroups.usable()) {
-    step.cgroup = here_.cgroups.make(here_.cgroups.name_of(step.at.node, step.at.key));
+    const std::string name = here_.cgroups.name_of(step.at.node, step.at.key);
+    step.cgroup = here_.cgroups.make(name);
+    if (step.cgroup.empty()) {
+      return launch_failure(LaunchPart::fence, here_.cgroups.path_of(name), errno);
+    }
   }
   return lock;
 }
 
-wire::Supervise Steps::order_for(const Step& step, const wire::Program& program) const {
+wire::Supervise Steps::order_for(const Step& step) const {
   wire::Supervise order;
   order.set_spec(step.spec);
-  *order.mutable_program() = program;
   order.set_step_directory(step.record);
   order.set_cgroup(step.cgroup);
   order.set_emulated(here_.emulated);
@@ -133,7 +150,7 @@ Result<void> Steps::fence_in(const Step& step, wire::Supervise& order) {
   const auto spec = wire::decode<wire::StepSpec>(step.spec);
   if (!spec) return fail(Code::no_credential, "Invalid job credential");
   auto fence = here_.fencing.put_up(*spec, step.cgroup);
-  if (!fence) return pass(std::move(fence.error()));
+  if (!fence) return launch_failure(LaunchPart::fence, std::string(fence.error().what()));
   if (*fence) *order.mutable_fence() = std::move(**fence);
   return {};
 }
@@ -180,23 +197,31 @@ bool Steps::knows(std::uint32_t job, const std::string& step) const {
   });
 }
 
-void Steps::start(const NodeStep& at, const std::string& spec, const wire::Program& program,
+void Steps::start(const NodeStep& at, const std::string& spec, wire::Program program,
                   std::optional<net::Connection::Released> client, Started done) {
   Step& step = add(at, spec);
-  const std::uint32_t uid = wire::decode<wire::StepSpec>(spec).value_or(wire::StepSpec()).uid();
-  const auto give_up = [&](Error error) {
-    if (client) refuse_client(here_.loop, std::move(*client), error);
-    step::remove_step(step.record);
-    drop_groups(step);
-    here_.log.of_user(uid).error("step {} cannot start: {}", text_of(at), error.what());
-    steps_.erase(at);
-    done(pass(std::move(error)));
-  };
+  step.launching = std::make_unique<Launching>(Launching{
+      .program = std::move(program), .client = std::move(client), .done = std::move(done)});
+  if (!died_unstarted_.contains(at)) return try_start(at);
+  step.launching->failed = true;
+  step.launching->timer = here_.loop.after(step::kTryAgainAfter, [this, at] { try_start(at); });
+}
+
+void Steps::try_start(const NodeStep& at) {
+  Step& step = steps_.at(at);
+  step.launching->timer = net::TimerId::none;
+  if (auto done = spawn(step); !done) launch_failed(at, done.error());
+}
+
+Result<void> Steps::spawn(Step& step) {
+  const NodeStep at = step.at;
+  Launching& launching = *step.launching;
+  auto& client = launching.client;
   Result<Fd> lock = prepare(step);
-  if (!lock) return give_up(std::move(lock.error()));
+  if (!lock) return pass(std::move(lock.error()));
   int pair[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-    return give_up(trouble("socketpair").error());
+    return launch_failure(LaunchPart::descriptor, "socketpair", errno);
   }
   Fd ours(pair[0]);
   const Fd theirs(pair[1]);
@@ -209,66 +234,105 @@ void Steps::start(const NodeStep& at, const std::string& spec, const wire::Progr
                                             lock->get(), here_.names.mounts(), here_.names.users()},
                             .spared = true},
                            {});
-  if (!pid) return give_up(std::move(pid.error()));
+  if (!pid) return launch_failure(LaunchPart::supervisor, std::string(pid.error().what()));
   here_.crash.reached("node.after_spawn");
+  step.spawned = true;
   // While the supervisor starts up. It does nothing before it has its order, and goes without one.
-  wire::Supervise order = order_for(step, program);
-  if (auto fenced = fence_in(step, order); !fenced) return give_up(std::move(fenced.error()));
-  if (client) {
-    order.set_has_client(true);
-    order.set_unread(std::move(client->unread));
-    order.set_unsent(std::move(client->unsent));
-    order.set_session_key(std::move(client->key));
-    client->fd.reset();
-  }
-  watch(step, std::move(ours));
+  wire::Supervise order = order_for(step);
+  if (auto fenced = fence_in(step, order); !fenced) return fenced;
   // Of a step that srun launches the attempt is stored already, with its job: after a crash of the
   // machine the job takes no launches any more, and until then the record in the spool does.
-  if (at.key.step != wire::kBatchStep) return give_order(at, order, std::move(done), {});
+  if (at.key.step != wire::kBatchStep) {
+    order.mutable_program()->Swap(&launching.program);
+    if (client) {
+      order.set_has_client(true);
+      order.set_unread(std::move(client->unread));
+      order.set_unsent(std::move(client->unsent));
+      order.set_session_key(std::move(client->key));
+      client.reset();
+    }
+    watch(step, std::move(ours));
+    give_order(at, order, {});
+    return {};
+  }
+  *order.mutable_program() = launching.program;
+  watch(step, std::move(ours));
   // The supervisor starts up while the start is stored; it does nothing before it has its order.
   here_.fence.begin(
       {.node = at.node, .job = at.key.job, .attempt = at.key.attempt, .step = at.key.step},
-      [this, &loop = here_.loop, at, order = std::move(order),
-       done = std::move(done)](std::string why_not) mutable {
-        loop.post([this, at, order = std::move(order), done = std::move(done),
-                   why_not = std::move(why_not)]() mutable {
-          give_order(at, order, std::move(done), why_not);
-        });
+      [this, &loop = here_.loop, at, order = std::move(order)](const std::string& why_not) mutable {
+        loop.post(
+            [this, at, order = std::move(order), why_not] { give_order(at, order, why_not); });
       });
+  return {};
 }
 
-void Steps::give_order(const NodeStep& at, const wire::Supervise& order, Started done,
+void Steps::launch_failed(const NodeStep& at, const Error& why) {
+  Step& step = steps_.at(at);
+  if (step.link) std::exchange(step.link, nullptr)->abort();
+  step.ordered = false;
+  step::remove_step(step.record);
+  drop_groups(step);
+  if (why.code != Code::node_unfit || step.ending || std::exchange(step.launching->failed, true)) {
+    return give_up(at, why);
+  }
+  here_.log.error("step {} cannot start, and is tried once more: {}", text_of(at), why.what());
+  step.launching->timer = here_.loop.after(step::kTryAgainAfter, [this, at] { try_start(at); });
+}
+
+void Steps::give_up(const NodeStep& at, const Error& why) {
+  Step& step = steps_.at(at);
+  const std::unique_ptr<Launching> launching = std::move(step.launching);
+  here_.loop.cancel(launching->timer);
+  here_.loop.cancel(step.watch);
+  const Error error = step::failed_twice(why);
+  const std::uint32_t uid =
+      wire::decode<wire::StepSpec>(step.spec).value_or(wire::StepSpec()).uid();
+  here_.log.of_user(uid).error("step {} cannot start: {}", text_of(at), error.what());
+  if (launching->client) refuse_client(here_.loop, std::move(*launching->client), error);
+  // It was said to have begun.
+  if (!launching->done) {
+    wire::StepEnded ended = failed(step);
+    ended.set_node_unfit(error.code == Code::node_unfit);
+    ended.set_trouble(std::string(error.what()));
+    step::append_record(step.record, wire::framed(ended), true);
+    return take_result(at, std::move(ended));
+  }
+  const bool told = at.key.step == wire::kBatchStep || error.code != Code::node_unfit;
+  steps_.erase(at);
+  if (!told && events_.unfit) events_.unfit(at, std::string(error.what()));
+  launching->done(pass(error));
+}
+
+void Steps::give_order(const NodeStep& at, const wire::Supervise& order,
                        const std::string& why_not) {
   Step* begun = find(at);
-  if (begun == nullptr || begun->result) {
-    return done(fail(Code::job_completed, "the step was ended before it began"));
-  }
+  // It was given up meanwhile, or is tried again.
+  if (begun == nullptr || !begun->link || begun->ordered) return;
   if (!why_not.empty()) {
-    here_.log.error("step {} cannot be recorded: {}", text_of(at), why_not);
-    if (begun->link) begun->link->abort();
-    step::remove_step(begun->record);
-    drop_groups(*begun);
-    steps_.erase(at);
-    return done(
-        fail(Code::io, fmt::format("the node cannot store the start of a step: {}", why_not)));
+    return launch_failed(
+        at, launch_failure(LaunchPart::spool,
+                           fmt::format("the node cannot store the start of a step: {}", why_not))
+                .error());
   }
   here_.crash.reached("node.before_order");
   begun->ordered = true;
-  if (begun->link) {
-    begun->link->send(order);
-    for (const std::string& frame : std::exchange(begun->waiting, {})) {
-      begun->link->send_bytes(frame);
-    }
+  begun->link->send(order);
+  for (const std::string& frame : std::exchange(begun->waiting, {})) {
+    begun->link->send_bytes(frame);
   }
   watch_limit(*begun);
   here_.crash.reached("node.after_order");
   events_.started(at, begun->spec);
-  done({});
+  Started done = std::exchange(begun->launching->done, {});
+  if (at.key.step != wire::kBatchStep) begun->launching.reset();
+  if (done) done({});
 }
 
 Steps::~Steps() {
   for (auto& [at, step] : steps_) {
     here_.loop.cancel(step.watch);
+    if (step.launching) here_.loop.cancel(step.launching->timer);
     if (step.link) step.link->abort();
   }
 }
@@ -283,6 +347,7 @@ void Steps::watch(Step& step, Fd fd) {
              Step* known = find(at);
              if (known == nullptr) return;
              known->heard = net::Clock::now();
+             if (frame.kind == wire::Kind::StepStarted) known->launching.reset();
              if (frame.kind == wire::Kind::TasksMeasured) {
                const auto m = wire::decode<wire::TasksMeasured>(frame.payload);
                if (m) answer_questions(*known, &*m);
@@ -300,6 +365,7 @@ void Steps::watch(Step& step, Fd fd) {
 void Steps::take_result(const NodeStep& at, wire::StepEnded ended) {
   Step* step = find(at);
   if (step == nullptr || step->result) return;
+  const std::unique_ptr<Launching> launching = std::move(step->launching);
   if (events_.ending) events_.ending(at, ended);
   step->result = ended;
   here_.loop.cancel(step->watch);
@@ -308,6 +374,9 @@ void Steps::take_result(const NodeStep& at, wire::StepEnded ended) {
   tidy_groups(*step);
   here_.crash.reached("node.step_ended");
   events_.ended(at, ended);
+  if (launching && launching->done) {
+    launching->done(fail(Code::job_completed, "the step was ended before it began"));
+  }
 }
 
 void Steps::measure(const NodeStep& at, const Question& question) {
@@ -349,6 +418,10 @@ void Steps::send(Step& step, const std::string& frame) {
 void Steps::end(const NodeStep& at, const std::string& cause, bool now) {
   Step* step = find(at);
   if (step == nullptr) return;
+  step->ending = true;
+  if (step->launching && step->launching->timer != net::TimerId::none) {
+    return give_up(at, fail(Code::job_completed, "the step was ended before it began").error());
+  }
   wire::SuperviseEnd message;
   message.set_cause(cause);
   message.set_now(now);
@@ -438,6 +511,7 @@ void Steps::forget_job(const std::string& node, std::uint32_t job, std::uint32_t
   for (const NodeStep& at : all) drop(at);
   auto it = refused_.lower_bound(begin);
   while (it != refused_.end() && belongs(*it)) it = refused_.erase(it);
+  std::erase_if(died_unstarted_, [&](const auto& entry) { return belongs(entry.first); });
 }
 
 std::vector<NodeStep> Steps::running(const std::string& node, std::uint32_t job,

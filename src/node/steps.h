@@ -77,6 +77,9 @@ class Steps {
     std::function<void(const NodeStep&, const Question&, const Answer&)> measured{};
     /// Its processes do not go after SIGKILL; `reason` names them. It ends when they are gone.
     std::function<void(const NodeStep&, const std::string& reason)> stuck{};
+    /// A step of srun could not be started, twice, by the node's own fault. Of a batch step whoever
+    /// asked for it is told, or its end says so.
+    std::function<void(const NodeStep&, const std::string& reason)> unfit{};
   };
 
   using Started = std::move_only_function<void(Result<void>)>;
@@ -95,9 +98,12 @@ class Steps {
 
   /// True when a ticket for it has been used, or must not be used any more.
   [[nodiscard]] bool used(const NodeStep& at) const;
+  /// Why the step is not to be started here any more, when that is the node's fault.
+  [[nodiscard]] const Error* unfit_for(const NodeStep& at) const;
   /// `client`: the connection of srun; none for a batch step. done: the step is begun (StepStarted)
-  /// or why not; then the connection is answered here.
-  void start(const NodeStep& at, const std::string& spec, const wire::Program& program,
+  /// or why not; then the connection is answered here. What fails by the node's own fault is tried
+  /// once more in a moment; an error of code node_unfit says that this failed too.
+  void start(const NodeStep& at, const std::string& spec, wire::Program program,
              std::optional<net::Connection::Released> client, Started done);
 
   void end(const NodeStep& at, const std::string& cause, bool now);
@@ -146,6 +152,15 @@ class Steps {
   [[nodiscard]] const wire::StepEnded* ended(const NodeStep& at) const;
 
  private:
+  /// What a step is started with, until it is for certain that it need not be started once more: a
+  /// batch step has told of its first task, one of srun has its order.
+  struct Launching {
+    wire::Program program;
+    std::optional<net::Connection::Released> client;
+    Started done;
+    bool failed = false;                      // once
+    net::TimerId timer = net::TimerId::none;  // until it is tried again
+  };
   struct Step {
     NodeStep at;
     std::string spec;
@@ -155,6 +170,9 @@ class Steps {
     std::shared_ptr<net::Connection> link;
     int link_fd = -1;  // of link, to send descriptors over
     std::optional<wire::StepEnded> result;
+    std::unique_ptr<Launching> launching;
+    bool spawned = false;              // its supervisor is one of this agent
+    bool ending = false;               // it was told to end
     bool ordered = false;              // it has its order
     bool confirmed = false;            // the controller knows of the end, but processes are left
     std::vector<Question> questions;   // the supervisor was asked, and has not answered
@@ -171,8 +189,12 @@ class Steps {
   // steps.cpp
   Step& add(const NodeStep& at, std::string spec);
   Result<Fd> prepare(Step& step);
-  void give_order(const NodeStep& at, const wire::Supervise& order, Started done,
-                  const std::string& why_not);
+  void try_start(const NodeStep& at);
+  /// Until it waits for the list of starts (batch), or has its order.
+  Result<void> spawn(Step& step);
+  void launch_failed(const NodeStep& at, const Error& why);
+  void give_up(const NodeStep& at, const Error& why);
+  void give_order(const NodeStep& at, const wire::Supervise& order, const std::string& why_not);
   void forget_begun(const NodeStep& at);
   void drop(const NodeStep& at);
   Result<void> fence_in(const Step& step, wire::Supervise& order);
@@ -181,7 +203,7 @@ class Steps {
   /// What the groups stood in.
   void tidy_groups(const Step& step);
   void tidy_groups(const std::string& cgroup, const std::string& spec);
-  wire::Supervise order_for(const Step& step, const wire::Program& program) const;
+  wire::Supervise order_for(const Step& step) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);
   void take_result(const NodeStep& at, wire::StepEnded ended);
@@ -195,6 +217,8 @@ class Steps {
   [[nodiscard]] bool lives_on(const Step& step, net::Clock::time_point until) const;
   /// Nothing of it ran: as if its ticket had never come.
   void never_ran(const NodeStep& at);
+  /// The supervisor of a step of srun died before it started anything.
+  void died_unstarted(const NodeStep& at);
   [[nodiscard]] wire::StepEnded failed(const Step& step) const;
   void again(Step& step, void (Steps::*what)(const NodeStep&));
   // steps_watch.cpp
@@ -213,6 +237,8 @@ class Steps {
   Events events_;
   std::map<NodeStep, Step> steps_;
   std::set<NodeStep> refused_;
+  /// Steps of srun whose supervisor died before it started anything: once, or (why) again.
+  std::map<NodeStep, std::optional<Error>> died_unstarted_;
 };
 
 }  // namespace berth::node

@@ -11,6 +11,7 @@
 
 #include "node/steps.h"
 #include "step/container.h"
+#include "step/launch_failure.h"
 #include "wire/step_ids.h"
 
 namespace berth::node {
@@ -38,6 +39,12 @@ std::vector<StepKey> step_records(const std::string& path) {
   }
   ::closedir(folder);
   return keys;
+}
+
+Error ended_unstarted() {
+  return step::launch_failure(step::LaunchPart::supervisor,
+                              "berth-stepd ended before it started anything")
+      .error();
 }
 
 }  // namespace
@@ -147,17 +154,31 @@ void Steps::link_lost(const NodeStep& at) {
   if (supervisor_lives(*step)) return again(*step, &Steps::connect);
   const step::StepRecord record = step::read_step_record(step->record);
   if (record.result) return take_result(at, *record.result);
-  if (!record.started && at.key.step != wire::kBatchStep) {
-    // The agent before this one died with the order: srun dials again, with the same ticket.
-    here_.log.info("step {}.{} on {} had not begun", at.key.job, step::step_name(at.key.step),
-                   at.node);
-    return never_ran(at);
+  if (!record.started && step->launching && !step->ending) {
+    return launch_failed(at, ended_unstarted());
   }
+  if (!record.started && at.key.step != wire::kBatchStep) return died_unstarted(at);
   here_.log.error("the supervisor of step {}.{} on {} died; its processes are ended", at.key.job,
                   step::step_name(at.key.step), at.node);
   step->clearing_since = net::Clock::now();
   step->delay = std::chrono::milliseconds(2);
   clear(at);
+}
+
+/// srun dials again, with the same ticket. Once that is the second try; what an agent before this
+/// one left when it died with the order does not count.
+void Steps::died_unstarted(const NodeStep& at) {
+  const Step& step = steps_.at(at);
+  here_.log.info("step {}.{} on {} had not begun", at.key.job, step::step_name(at.key.step),
+                 at.node);
+  const bool counts = step.spawned && !step.ending;
+  never_ran(at);
+  if (!counts || died_unstarted_.try_emplace(at).second) return;
+  died_unstarted_[at] = step::failed_twice(ended_unstarted());
+  const std::string why(died_unstarted_[at]->what());
+  here_.log.error("step {}.{} cannot start on {}: {}", at.key.job, step::step_name(at.key.step),
+                  at.node, why);
+  if (events_.unfit) events_.unfit(at, why);
 }
 
 void Steps::clear(const NodeStep& at) {

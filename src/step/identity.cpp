@@ -6,9 +6,35 @@
 #include <sys/fsuid.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 namespace berth::step {
+namespace {
+
+bool take_ids(const Identity& who) {
+  return ::setgroups(who.groups.size(), who.groups.data()) == 0 && ::setegid(who.gid) == 0 &&
+         ::seteuid(who.uid) == 0;
+}
+
+}  // namespace
+
+Root Root::now() {
+  Root root{.gid = ::getegid(), .groups = {}};
+  root.groups.resize(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
+  if (!root.groups.empty() &&
+      ::getgroups(static_cast<int>(root.groups.size()), root.groups.data()) < 0) {
+    std::abort();
+  }
+  return root;
+}
+
+void Root::give_back() const {
+  if (::seteuid(0) != 0 || ::setegid(gid) != 0 || ::setgroups(groups.size(), groups.data()) != 0) {
+    std::abort();
+  }
+}
 
 Identity Identity::of(const wire::StepSpec& spec) {
   Identity who{.uid = spec.uid(), .gid = spec.gid(), .groups = {}};
@@ -38,26 +64,22 @@ bool Identity::become() const {
          saved == uid;
 }
 
+int Identity::try_on() const {
+  if (::geteuid() != 0 || uid == 0) return 0;
+  const Root root = Root::now();
+  const int why = take_ids(*this) ? 0 : errno;
+  root.give_back();
+  return why;
+}
+
 ActingAs::ActingAs(const Identity& who) {
   if (::geteuid() != 0 || who.uid == 0) return;
-  gid_ = ::getegid();
-  groups_.resize(static_cast<std::size_t>(std::max(0, ::getgroups(0, nullptr))));
-  if (!groups_.empty() && ::getgroups(static_cast<int>(groups_.size()), groups_.data()) < 0) {
-    std::abort();
-  }
-  if (::setgroups(who.groups.size(), who.groups.data()) != 0 || ::setegid(who.gid) != 0 ||
-      ::seteuid(who.uid) != 0) {
-    std::abort();
-  }
-  changed_ = true;
+  root_ = Root::now();
+  if (!take_ids(who)) std::abort();
 }
 
 ActingAs::~ActingAs() {
-  if (!changed_) return;
-  if (::seteuid(0) != 0 || ::setegid(gid_) != 0 ||
-      ::setgroups(groups_.size(), groups_.data()) != 0) {
-    std::abort();
-  }
+  if (root_) root_->give_back();
 }
 
 }  // namespace berth::step

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,21 @@ struct Identity {
   static Identity of(const wire::StepSpec& spec);
   /// "" or why this process cannot act for the user.
   [[nodiscard]] std::string unreachable() const;
+  /// Takes the user's ids for a moment, as ActingAs does: 0, or the errno that says why it cannot.
+  [[nodiscard]] int try_on() const;
   /// For good, all ids, and no more spared than others when memory runs out; checked. False (errno)
   /// when any of it failed: the caller must not go on.
   [[nodiscard]] bool become() const;
+};
+
+/// What this process has as root, to be had again.
+struct Root {
+  gid_t gid = 0;
+  std::vector<gid_t> groups;
+
+  static Root now();
+  /// Ends the process when it cannot.
+  void give_back() const;
 };
 
 /// Effective ids and groups of the user while it lives; ends the process when they cannot be taken
@@ -36,9 +49,7 @@ class ActingAs {
   ActingAs& operator=(const ActingAs&) = delete;
 
  private:
-  bool changed_ = false;
-  gid_t gid_ = 0;
-  std::vector<gid_t> groups_;
+  std::optional<Root> root_;
 };
 
 }  // namespace berth::step

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "step/launch_failure.h"
 #include "step/spool.h"
 #include "text/pattern.h"
 #include "wire/step_ids.h"
@@ -89,7 +90,7 @@ Result<Fd> OutputFiles::open_to_write(const std::string& path) {
   const int why = errno;
   ::umask(before);
   if (fd) return fd;
-  return fail(Code::io, fmt::format("Could not open file {}: {}", path, std::strerror(why)));
+  return launch_failure(LaunchPart::output, "Could not open file " + path, why);
 }
 
 Result<std::shared_ptr<Fd>> OutputFiles::writing(const std::string& path) {
@@ -123,7 +124,7 @@ Result<std::shared_ptr<Fd>> OutputFiles::reading(const std::string& path) {
   const ActingAs user(who_);
   Fd fd = open_without_waiting(path, O_RDONLY);
   if (!fd) {
-    return fail(Code::io, fmt::format("Could not open stdin file: {}", std::strerror(errno)));
+    return launch_failure(LaunchPart::input, "Could not open stdin file", errno);
   }
   let_wait(fd);
   return std::make_shared<Fd>(std::move(fd));

@@ -64,10 +64,8 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
 }
 
 void Supervisor::run() {
-  if (auto ready = prepare(); !ready) {
-    give_up_launch(ready.error());
-  } else {
-    if (!keys_.waits()) launch();
+  launch();
+  if (prepared_) {
     for (auto& client : clients_) read_client(*client);
   }
   // What came together with the order, such as the end of a job that was cancelled meanwhile.
@@ -144,8 +142,8 @@ void Supervisor::poll_once() {
   if (phase_ == Phase::running) keys_.add_polled(add, full);
 
   int wait_ms = -1;
-  for (const auto& when :
-       {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_, writer_until_}) {
+  for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_,
+                           writer_until_, launch_again_at_}) {
     if (!when) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*when - Clock::now()).count();
     const int ms = static_cast<int>(std::clamp<long>(left, 0, 3'600'000));
@@ -159,7 +157,7 @@ void Supervisor::poll_once() {
   run_timers();
   const bool ending = killed_ || kill_at_.has_value();
   if (!launched_ && ending) give_up_launch(fail(Code::job_completed, "the step was ended").error());
-  if (!launched_ && !keys_.waits()) launch();
+  if (!launched_ && (prepared_ || launch_again_at_)) launch();
   advance();
   drop_closed();
 }

@@ -80,8 +80,11 @@ class Supervisor {
   };
 
   // supervisor_launch.cpp
+  /// Prepares what is not prepared yet, and starts the tasks unless they wait for keys.
   void launch();
-  void start_tasks();
+  Result<void> start_tasks();
+  /// By the node's fault: once more in a moment. Else, and the second time, it is over.
+  void launch_failed(const Error& why);
   void give_up_launch(const Error& why);
   Result<void> prepare();
   Result<void> write_script();
@@ -184,6 +187,9 @@ class Supervisor {
   Phase phase_ = Phase::running;
   bool children_left_ = true;
   bool launched_ = false;  // the tasks were started, or will not be
+  bool prepared_ = false;
+  bool tried_before_ = false;  // and failed by the node's fault
+  bool node_unfit_ = false;    // it failed so again: nothing was started
   std::vector<wire::Input> early_input_;
   bool killed_ = false;
   bool signalled_to_end_ = false;
@@ -201,6 +207,7 @@ class Supervisor {
   std::optional<Clock::time_point> leave_at_;
   std::optional<Clock::time_point> memory_at_;  // --oom-kill-step: to look again
   std::optional<Clock::time_point> writer_until_;
+  std::optional<Clock::time_point> launch_again_at_;
   std::chrono::milliseconds retry_delay_{1};
   wire::StepUsage usage_;
 };

@@ -249,6 +249,7 @@ wire::StepEnded Supervisor::result() const {
   *ended.mutable_usage() = usage_;
   ended.set_ended(std::time(nullptr));
   ended.set_trouble(trouble_);
+  ended.set_node_unfit(node_unfit_);
   ended.set_cause(cause_);
   ended.set_out_of_memory(memory_kills_ > 0 || cause_ == wire::kGpuMemoryCause);
   return ended;

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "step/launch_failure.h"
 #include "step/spool.h"
 #include "step/supervisor.h"
 #include "wire/refusal.h"
@@ -28,7 +29,7 @@ constexpr std::size_t kAtOnce = 64;
 Result<std::pair<Fd, Fd>> make_pipe() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return fail(Code::io, fmt::format("pipe: {}", std::strerror(errno)));
+    return launch_failure(LaunchPart::descriptor, "pipe", errno);
   }
   return std::pair<Fd, Fd>(Fd(ends[0]), Fd(ends[1]));
 }
@@ -39,7 +40,7 @@ void set_nonblocking(int fd) {
 
 Result<std::shared_ptr<Fd>> nothing(int flags) {
   const int fd = ::open("/dev/null", flags | O_CLOEXEC);
-  if (fd < 0) return fail(Code::io, fmt::format("/dev/null: {}", std::strerror(errno)));
+  if (fd < 0) return launch_failure(LaunchPart::descriptor, "/dev/null", errno);
   return std::make_shared<Fd>(fd);
 }
 
@@ -60,10 +61,10 @@ Result<std::pair<Fd, Fd>> open_terminal(const Identity& who) {
   char name[128];
   if (!master || ::grantpt(master.get()) != 0 || ::unlockpt(master.get()) != 0 ||
       ::ptsname_r(master.get(), name, sizeof name) != 0) {
-    return fail(Code::io, fmt::format("Unable to open a terminal: {}", std::strerror(errno)));
+    return launch_failure(LaunchPart::terminal, "Unable to open a terminal", errno);
   }
   Fd slave(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!slave) return fail(Code::io, fmt::format("{}: {}", name, std::strerror(errno)));
+  if (!slave) return launch_failure(LaunchPart::terminal, name, errno);
   return std::pair<Fd, Fd>(std::move(master), std::move(slave));
 }
 
@@ -71,13 +72,39 @@ Result<std::pair<Fd, Fd>> open_terminal(const Identity& who) {
 
 void Supervisor::give_up_launch(const Error& why) {
   launched_ = true;
+  launch_again_at_.reset();
   trouble_ = std::string(why.what());
   tell_launched(&why);
+  reap();  // where no child is, none is waited for
+}
+
+void Supervisor::launch_failed(const Error& why) {
+  if (why.code == Code::node_unfit && !tried_before_) {
+    tried_before_ = true;
+    launch_again_at_ = Clock::now() + kTryAgainAfter;
+    return;
+  }
+  node_unfit_ = why.code == Code::node_unfit;
+  give_up_launch(failed_twice(why));
 }
 
 void Supervisor::launch() {
+  if (launch_again_at_ && Clock::now() < *launch_again_at_) return;
+  launch_again_at_.reset();
+  if (!prepared_) {
+    if (auto ready = prepare(); !ready) return launch_failed(ready.error());
+    prepared_ = true;
+  }
+  if (keys_.waits()) return;
+  if (auto begun = start_tasks(); !begun) return launch_failed(begun.error());
   launched_ = true;
-  start_tasks();
+  tell_launched(nullptr);
+  if (spec_.step_id() == wire::kBatchStep) {
+    for (auto& agent : agents_) {
+      agent->send(wire::StepStarted());
+      agent->flush();
+    }
+  }
   if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
     limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
   }
@@ -85,13 +112,17 @@ void Supervisor::launch() {
   for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);
 }
 
-void Supervisor::start_tasks() {
+Result<void> Supervisor::start_tasks() {
   // What is not written down would be started again by whoever finds no trace of it.
+  const off_t before = ::lseek(record_.get(), 0, SEEK_END);
   if (!write_all(record_.get(), wire::framed(wire::StepStarted()))) {
-    const std::string why =
-        fmt::format("the node cannot record the start: {}", std::strerror(errno));
-    return give_up_launch(fail(Code::io, why).error());
+    int why = errno;
+    // Half a frame would hide what is written after it.
+    const bool some = ::lseek(record_.get(), 0, SEEK_END) > before;
+    if (some && ::ftruncate(record_.get(), before) != 0) why = errno;
+    return launch_failure(LaunchPart::spool, order_.step_directory(), why);
   }
+  tasks_.clear();
   tasks_.resize(static_cast<std::size_t>(spec_.tasks_size()));
   for (int i = 0; i < spec_.tasks_size(); ++i) {
     tasks_[static_cast<std::size_t>(i)].spec = &spec_.tasks(i);
@@ -105,23 +136,28 @@ void Supervisor::start_tasks() {
   for (std::size_t first = 0; first < tasks_.size(); first += kAtOnce) {
     const std::size_t count = std::min(kAtOnce, tasks_.size() - first);
     if (auto begun = start_some(std::span(tasks_).subspan(first, count)); !begun) {
-      trouble_ = std::string(begun.error().what());
-      tell_launched(&begun.error());
-      if (!leaders().empty()) end("", true);
+      const bool some = !leaders().empty();
+      if (some) end("", true);
       for (Task& other : tasks_) {
         if (other.pid > 0) continue;
         other.exited = true;
         other.streams.clear();
       }
-      return;
+      return pass(some ? once_begun(std::move(begun.error())) : std::move(begun.error()));
     }
   }
   crash_.reached("step.after_tasks");
-  tell_launched(nullptr);
+  return {};
 }
 
 Result<void> Supervisor::prepare() {
-  if (std::string why = who_.unreachable(); !why.empty()) return fail(Code::io, std::move(why));
+  if (std::string why = who_.unreachable(); !why.empty()) {
+    return launch_failure(LaunchPart::other_user, std::move(why));
+  }
+  if (const int why = who_.try_on(); why != 0) {
+    return launch_failure(LaunchPart::identity, fmt::format("cannot become user {}", who_.uid),
+                          why);
+  }
   const bool batch = spec_.step_id() == wire::kBatchStep;
   bool usable = false;
   int why = 0;
@@ -132,7 +168,7 @@ Result<void> Supervisor::prepare() {
     why = errno;
   }
   if (!usable) {
-    if (batch) return fail(Code::io, fmt::format("{}: {}", directory_, std::strerror(why)));
+    if (batch) return launch_failure(LaunchPart::directory, directory_, why);
     say(fmt::format("couldn't chdir to `{}': {}: going to /tmp instead", directory_,
                     std::strerror(why)));
     files_.set_directory("/tmp");
@@ -157,11 +193,13 @@ Result<void> Supervisor::write_script() {
   const std::string directory = directory_of(order_.step_directory());
   const std::string path = directory + '/' + kScriptFile;
   if (::mkdir(directory.c_str(), 0711) != 0 && errno != EEXIST) {
-    return fail(Code::io, fmt::format("{}: {}", directory, std::strerror(errno)));
+    return launch_failure(LaunchPart::spool, directory, errno);
   }
-  if (!write_file(path, order_.program().script(), 0500) ||
-      (::geteuid() == 0 && ::chown(path.c_str(), spec_.uid(), spec_.gid()) != 0)) {
-    return fail(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!write_file(path, order_.program().script(), 0500)) {
+    return launch_failure(LaunchPart::spool, path, errno);
+  }
+  if (::geteuid() == 0 && ::chown(path.c_str(), spec_.uid(), spec_.gid()) != 0) {
+    return launch_failure(LaunchPart::script_owner, path, errno);
   }
   if (order_.program().argv_size() == 0) order_.mutable_program()->add_argv();
   order_.mutable_program()->set_argv(0, path);
@@ -260,7 +298,7 @@ Result<void> Supervisor::start_some(std::span<Task> tasks) {
   const std::vector<pid_t> pids = container_.start_sharing(children);
   if (std::ranges::find(pids, -1) != pids.end()) why = errno;
   for (std::size_t i = 0; i < pids.size(); ++i) started(*sharing[i], pids[i]);
-  if (why != 0) return fail(Code::io, fmt::format("fork: {}", std::strerror(why)));
+  if (why != 0) return launch_failure(LaunchPart::process, "fork", why);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "step/launch_failure.h"
 #include "step/supervisor_test_fixture.h"
 
 namespace berth::step {
@@ -173,6 +174,51 @@ TEST_F(SupervisorTest, BatchScriptWithoutItsDirectoryDoesNotStart) {
   run();
   EXPECT_THAT(ended_->trouble(), HasSubstr("No such file or directory"));
   EXPECT_EQ(ended_->statuses_size(), 0);
+}
+
+TEST_F(SupervisorTest, WhatTheJobBringsAlongIsNotTheNodesFault) {
+  batch("#!/bin/sh\ntrue\n");
+  program().set_directory("/nonexistent");
+  const auto began = std::chrono::steady_clock::now();
+  run();
+  EXPECT_FALSE(ended_->node_unfit());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kTryAgainAfter);
+}
+
+TEST_F(SupervisorTest, ARecordThatCannotBeWrittenIsTheNodesFaultAfterASecondTry) {
+  std::filesystem::create_symlink("/dev/full", directory_ + "/step");
+  shell("touch ran");
+  const auto began = std::chrono::steady_clock::now();
+  run();
+  EXPECT_GE(std::chrono::steady_clock::now() - began, kTryAgainAfter);
+  EXPECT_TRUE(ended_->node_unfit());
+  EXPECT_EQ(ended_->statuses_size(), 0);
+  EXPECT_EQ(ended_->trouble(),
+            "launch failed twice: " + directory_ + "/step: No space left on device");
+  EXPECT_EQ(reply_->refusal().code(), "node_unfit");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+}
+
+TEST_F(SupervisorTest, AScriptThatCannotBeCopiedIsTriedOnceMore) {
+  ASSERT_TRUE(write_file(directory_ + "/step.d", ""));
+  batch("#!/bin/sh\necho ran >> ran\n");
+  start();
+  // It has failed when the agent's question is answered: the launch comes before it.
+  (void)measure();
+  std::filesystem::remove(directory_ + "/step.d");
+  finish();
+  EXPECT_FALSE(ended_->node_unfit());
+  EXPECT_EQ(file("ran"), "ran\n");
+}
+
+TEST_F(SupervisorTest, AnEndDoesNotWaitForTheSecondTry) {
+  ASSERT_TRUE(write_file(directory_ + "/step.d", ""));
+  batch("#!/bin/sh\ntouch ran\n");
+  end_with_order_.emplace();
+  run();
+  EXPECT_FALSE(ended_->node_unfit());
+  EXPECT_EQ(ended_->trouble(), "the step was ended");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
 }
 
 TEST_F(SupervisorTest, NothingOutlivesTheStep) {
