@@ -66,6 +66,28 @@ TEST(RequeueExit, AskedForByHand) {
   EXPECT_EQ(c.shown(id), "PENDING+SPECIAL_EXIT job_requeued_in_held_state");
 }
 
+TEST(MaxJobCount, TheLastTenthIsForUsersWithFewJobs) {
+  Policy policy;
+  policy.max_job_count = 200;
+  Controller c(policy);
+  const auto submit = [&](const Caller& who) {
+    return c.state.submit(submission("--mem=1G --hold"), 0, who, c.now);
+  };
+  for (int i = 0; i < 180; ++i) ASSERT_TRUE(submit(kAlice)) << i;
+  const auto refused = submit(kAlice);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().hint,
+            "180 jobs are in memory, and the last tenth of MaxJobCount=200 is for users with at "
+            "most 2; 180 are yours");
+  EXPECT_TRUE(submit(kBob));
+  EXPECT_TRUE(submit(kBob));
+  EXPECT_FALSE(submit(kBob));
+  for (int i = 182; i < 200; ++i) ASSERT_TRUE(submit(kRoot)) << i;
+  const auto full = submit(kRoot);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().hint, "MaxJobCount=200 jobs are in memory");
+}
+
 TEST(Steps, NoMoreThanMaxStepCount) {
   Policy policy;
   policy.max_step_count = 1;

@@ -191,6 +191,21 @@ std::optional<Error> place_all(State::Memory& m, const Parts& parts, bool full,
   return std::nullopt;
 }
 
+/// Why so many more jobs of a caller are not taken. The last tenth of MaxJobCount is for users who
+/// have few jobs, so that one user's queue is not the end of all submissions.
+std::optional<std::string> no_room(const State::Memory& m, std::size_t more, const Caller& caller) {
+  const std::size_t most = m.policy.max_job_count;
+  const std::size_t all = m.jobs.size() + more;
+  if (all > most) return fmt::format("MaxJobCount={} jobs are in memory", most);
+  const std::size_t few = std::max<std::size_t>(1, most / 100);
+  const std::size_t own = m.jobs.of_user(caller.uid) + more;
+  if (caller.privileged || all <= most - most / 10 || own <= few) return std::nullopt;
+  return fmt::format(
+      "{} jobs are in memory, and the last tenth of MaxJobCount={} is for users with at most {}; "
+      "{} are yours",
+      m.jobs.size(), most, few, own - more);
+}
+
 }  // namespace
 
 Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_blob,
@@ -221,10 +236,9 @@ Result<Submitted> State::submit(const wire::SubmitJob& ask, std::uint64_t asked_
     if (auto error = in_vain(*part, now)) return pass(std::move(*error));
     say_ignored(*part, caller, out.warnings);
   }
-  if (m.jobs.size() + parts->size() > m.policy.max_job_count) {
+  if (const auto full = no_room(m, parts->size(), caller)) {
     return pass(refusal(command, Code::limit,
-                        "Slurm temporarily unable to accept job, sleeping and retrying",
-                        fmt::format("MaxJobCount={} jobs are in memory", m.policy.max_job_count)));
+                        "Slurm temporarily unable to accept job, sleeping and retrying", *full));
   }
   Builder builder(m, ask, asked_blob, caller, now);
   const bool immediate = first.immediate_seconds && *first.immediate_seconds <= 1;

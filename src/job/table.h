@@ -18,11 +18,15 @@ class Table {
 
   std::pair<iterator, bool> emplace(JobId id, Job&& job) {
     const auto done = ordered_.emplace(id, std::move(job));
-    if (done.second) places_.emplace(id, done.first);
+    if (done.second) {
+      places_.emplace(id, done.first);
+      ++of_user_[done.first->second.uid];
+    }
     return done;
   }
   void erase(iterator at) {
     places_.erase(at->first);
+    if (const auto user = of_user_.find(at->second.uid); --user->second == 0) of_user_.erase(user);
     ordered_.erase(at);
   }
 
@@ -40,6 +44,11 @@ class Table {
 
   [[nodiscard]] const Ordered& ordered() const { return ordered_; }
   [[nodiscard]] std::size_t size() const { return ordered_.size(); }
+  /// How many are this user's. Whose a job is never changes.
+  [[nodiscard]] std::size_t of_user(std::uint32_t uid) const {
+    const auto found = of_user_.find(uid);
+    return found == of_user_.end() ? 0 : found->second;
+  }
   iterator begin() { return ordered_.begin(); }
   iterator end() { return ordered_.end(); }
   [[nodiscard]] const_iterator begin() const { return ordered_.begin(); }
@@ -48,6 +57,7 @@ class Table {
  private:
   Ordered ordered_;
   std::unordered_map<JobId, iterator> places_;
+  std::unordered_map<std::uint32_t, std::size_t> of_user_;
 };
 
 }  // namespace berth::job

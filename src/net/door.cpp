@@ -31,6 +31,11 @@ struct Door::Core : std::enable_shared_from_this<Core> {
     if (found == inside.end()) return;
     const Inside who = found->second;  // it may go away in what follows
     const auto connection = who.connection.lock();
+    if (connection && connection->session() != nullptr && !connection->session()->established()) {
+      // Nothing can be said to it. Waiting until something can would keep the session, which is
+      // most of what a stranger costs.
+      connection->abort();
+    }
     if (connection) tell(*connection, code, why);
     if (who.evicted) return who.evicted(why);
     if (connection) connection->close(std::chrono::seconds(1));
@@ -99,7 +104,8 @@ std::shared_ptr<Visit> Door::enter(const std::shared_ptr<Connection>& connection
 std::shared_ptr<Visit> Door::enter_unknown(const std::shared_ptr<Connection>& connection,
                                            Evicted evicted) {
   const Guest guest = ++core_->last;
-  const Quota::Admission admission = core_->quota.enter_unknown(guest, Clock::now());
+  const Quota::Admission admission =
+      core_->quota.enter_unknown(guest, connection->remote_host(), Clock::now());
   std::shared_ptr<Visit> visit(new Visit(core_, guest));
   core_->inside[guest] = {connection, std::move(evicted), visit.get()};
   if (admission.evict) core_->evict(*admission.evict, Code::limit, admission.why_evicted);

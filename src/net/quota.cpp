@@ -59,19 +59,37 @@ Quota::Admission Quota::enter(Guest guest, std::uint32_t uid, bool free) {
   return out;
 }
 
-Quota::Admission Quota::enter_unknown(Guest guest, QuotaTime now) {
+Quota::Admission Quota::enter_unknown(Guest guest, const std::string& source, QuotaTime now) {
   Admission out;
-  if (unknown_.size() >= limits_.unknown_connections) {
-    out.evict = unknown_.front();
-    out.why_evicted = fmt::format("{} connections have not said whose they are, the most is {}",
-                                  unknown_.size(), limits_.unknown_connections);
+  if (unknown_connections_ >= limits_.unknown_connections) {
+    const auto& [most, greedy] = *by_unknown_.rbegin();
+    out.evict = unknown_.at(greedy).front();
+    out.why_evicted = fmt::format(
+        "{} connections have not said whose they are, the most is {}; {} of them from {}",
+        unknown_connections_, limits_.unknown_connections, most, greedy);
   }
-  Entry entry;
-  entry.order = unknown_.insert(unknown_.end(), guest);
+  std::list<Guest>& others = unknown_[source];
+  by_unknown_.erase({others.size(), source});
+  Entry entry{.source = source};
+  entry.order = others.insert(others.end(), guest);
   entry.in_order = true;
+  by_unknown_.insert({others.size(), source});
+  ++unknown_connections_;
   guests_[guest] = std::move(entry);
   set_deadline(guest, now + limits_.handshake);
   return out;
+}
+
+void Quota::forget_unknown(const Entry& entry) {
+  std::list<Guest>& others = unknown_.at(entry.source);
+  by_unknown_.erase({others.size(), entry.source});
+  others.erase(entry.order);
+  --unknown_connections_;
+  if (others.empty()) {
+    unknown_.erase(entry.source);
+  } else {
+    by_unknown_.insert({others.size(), entry.source});
+  }
 }
 
 void Quota::leave(Guest guest) {
@@ -79,7 +97,7 @@ void Quota::leave(Guest guest) {
   if (found == guests_.end()) return;
   set_deadline(guest, std::nullopt);
   Entry& entry = found->second;
-  if (entry.kind == Kind::unknown) unknown_.erase(entry.order);
+  if (entry.kind == Kind::unknown) forget_unknown(entry);
   if (entry.kind == Kind::user) {
     User& user = users_.at(entry.uid);
     let_go(entry);

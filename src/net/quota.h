@@ -54,7 +54,9 @@ class Quota {
   };
   /// A connection of somebody who is known, or of a stranger who has been introduced.
   Admission enter(Guest guest, std::uint32_t uid, bool free);
-  Admission enter_unknown(Guest guest, QuotaTime now);
+  /// `source`: the address it comes from. When there are too many, the oldest one of the address
+  /// that has most of them goes.
+  Admission enter_unknown(Guest guest, const std::string& source, QuotaTime now);
   void leave(Guest guest);
   /// It sent something whole: others of its user go before it.
   void heard(Guest guest);
@@ -90,7 +92,8 @@ class Quota {
   struct Entry {
     Kind kind = Kind::unknown;
     std::uint32_t uid = 0;
-    bool in_order = false;  // in `silent` of its user, or in unknown_
+    std::string source = {};  // of an unknown one
+    bool in_order = false;    // in `silent` of its user, or in unknown_ of its source
     std::list<Guest>::iterator order = {};
     bool holding = false;  // in `holders` of its user
     std::list<Guest>::iterator holder = {};
@@ -112,12 +115,15 @@ class Quota {
 
   void count(std::uint32_t uid, User& user, std::ptrdiff_t change);
   void let_go(Entry& entry);
+  void forget_unknown(const Entry& entry);
 
   QuotaLimits limits_;
   std::unordered_map<Guest, Entry> guests_;
   std::unordered_map<std::uint32_t, User> users_;
   std::set<std::pair<std::size_t, std::uint32_t>> by_connections_;  // users by their number
-  std::list<Guest> unknown_;                                        // oldest first
+  std::unordered_map<std::string, std::list<Guest>> unknown_;       // of a source, oldest first
+  std::set<std::pair<std::size_t, std::string>> by_unknown_;        // sources by their number
+  std::size_t unknown_connections_ = 0;
   std::set<std::pair<QuotaTime, Guest>> deadlines_;
   std::size_t connections_ = 0;  // of users
   std::size_t held_ = 0;         // by users

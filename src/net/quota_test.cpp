@@ -87,15 +87,40 @@ TEST(Quota, WhenAllAreTakenWhoHasMostGivesOneUp) {
 
 TEST(Quota, StrangersAreFewAndHurried) {
   Quota quota(small());
-  EXPECT_FALSE(quota.enter_unknown(1, kNow).evict);
-  EXPECT_FALSE(quota.enter_unknown(2, kNow + 1s).evict);
-  const auto third = quota.enter_unknown(3, kNow + 2s);
+  EXPECT_FALSE(quota.enter_unknown(1, "h1", kNow).evict);
+  EXPECT_FALSE(quota.enter_unknown(2, "h1", kNow + 1s).evict);
+  const auto third = quota.enter_unknown(3, "h1", kNow + 2s);
   EXPECT_EQ(third.evict, 1U);
   quota.leave(1);
   EXPECT_TRUE(quota.enter(2, kAlice, false).admitted);  // it has said who it is
   EXPECT_EQ(quota.connections(kAlice), 1U);
   EXPECT_TRUE(quota.expired(kNow + 11s).empty());
   EXPECT_EQ(quota.expired(kNow + 12s), (std::vector<Guest>{3}));
+}
+
+TEST(Quota, AmongStrangersThoseOfTheBusiestAddressGo) {
+  QuotaLimits limits = small();
+  limits.unknown_connections = 4;
+  Quota quota(limits);
+  EXPECT_FALSE(quota.enter_unknown(1, "far", kNow).evict);  // slow, and the oldest of all
+  Guest last = 10;
+  std::optional<Guest> oldest_of_flood = 11;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(quota.enter_unknown(++last, "flood", kNow).evict);
+  for (int i = 0; i < 100; ++i) {
+    const auto next = quota.enter_unknown(++last, "flood", kNow);
+    EXPECT_EQ(next.evict, oldest_of_flood);
+    quota.leave(*next.evict);
+    ++*oldest_of_flood;
+  }
+  // A third address gets in at the cost of the flood too.
+  EXPECT_EQ(quota.enter_unknown(2, "near", kNow).evict, oldest_of_flood);
+  quota.leave(*oldest_of_flood);
+  EXPECT_TRUE(quota.enter(1, kAlice, false).admitted);
+  EXPECT_TRUE(quota.enter(2, kBob, false).admitted);
+  // When all have gone nothing is left of them.
+  for (Guest guest = 1; guest <= last; ++guest) quota.leave(guest);
+  EXPECT_FALSE(quota.has_deadlines());
+  EXPECT_FALSE(quota.enter_unknown(1000, "far", kNow).evict);
 }
 
 TEST(Quota, RequestsAreDelayedNotRefused) {

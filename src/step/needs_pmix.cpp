@@ -1,11 +1,12 @@
-// What needs_pmix.h promises: the dynamic section of the file, read with care, as it is anybody's.
+// What needs_pmix.h promises: the dynamic section of the file, read with care, as it is a user's.
 #include "step/needs_pmix.h"
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -15,46 +16,57 @@
 namespace berth::step {
 namespace {
 
-/// A file in memory whose parts are copied out, never pointed to beyond its end.
+/// Parts of a file. They are read, not mapped: it is a user's, who may cut it off at any moment,
+/// and a mapping that loses its file kills who looks at it.
 class Image {
  public:
-  explicit Image(const std::string& path) {
-    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  explicit Image(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     struct stat found{};
-    if (!fd || ::fstat(fd.get(), &found) != 0 || !S_ISREG(found.st_mode) || found.st_size <= 0)
-      return;
-    const auto size = static_cast<std::size_t>(found.st_size);
-    void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
-    if (at != MAP_FAILED) bytes_ = {static_cast<const char*>(at), size};
+    if (fd_ && (::fstat(fd_.get(), &found) != 0 || !S_ISREG(found.st_mode))) fd_.reset();
   }
-  ~Image() {
-    if (!bytes_.empty()) ::munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-  }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
 
   template <class T>
-  [[nodiscard]] std::optional<T> at(std::uint64_t offset) const {
-    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(T)) return std::nullopt;
+  [[nodiscard]] std::optional<T> at(std::uint64_t offset) {
+    const std::string_view bytes = from(offset, sizeof(T));
+    if (bytes.size() < sizeof(T)) return std::nullopt;
     T out;
-    std::memcpy(&out, bytes_.data() + offset, sizeof out);
+    std::memcpy(&out, bytes.data(), sizeof out);
     return out;
   }
-  [[nodiscard]] std::string_view text(std::uint64_t offset) const {
-    if (offset >= bytes_.size()) return {};
-    const std::string_view rest = bytes_.substr(offset);
-    const std::size_t end = rest.find('\0');
-    return end == rest.npos ? std::string_view() : rest.substr(0, end);
+  /// Until its end, or as much as any name that matters has.
+  [[nodiscard]] std::string_view text(std::uint64_t offset) {
+    const std::string_view bytes = from(offset, kMostName);
+    return bytes.substr(0, bytes.find('\0'));
   }
 
  private:
-  std::string_view bytes_;
+  static constexpr std::size_t kMostName = 256;
+
+  /// At most so many bytes; valid until the next call.
+  std::string_view from(std::uint64_t offset, std::size_t count) {
+    if (offset < start_ || offset - start_ > held_ || held_ - (offset - start_) < count) {
+      start_ = offset;
+      held_ = 0;
+      if (!fd_ || offset > kMostOffset) return {};
+      const ssize_t got =
+          ::pread(fd_.get(), block_.data(), block_.size(), static_cast<off_t>(offset));
+      held_ = got > 0 ? static_cast<std::size_t>(got) : 0;
+    }
+    return std::string_view(block_.data(), held_).substr(offset - start_, count);
+  }
+
+  static constexpr std::uint64_t kMostOffset = std::uint64_t{1} << 62;
+  Fd fd_;
+  std::uint64_t start_ = 0;
+  std::size_t held_ = 0;
+  std::array<char, 4096> block_{};
 };
 
 constexpr int kMostEntries = 4096;
 
 /// Where in the file an address of the program lies.
-std::optional<std::uint64_t> offset_of(const Image& image, const Elf64_Ehdr& header,
+std::optional<std::uint64_t> offset_of(Image& image, const Elf64_Ehdr& header,
                                        std::uint64_t address) {
   for (int i = 0; i < header.e_phnum && i < kMostEntries; ++i) {
     const auto part =
@@ -76,7 +88,7 @@ bool asks_for_pmix(std::string_view library) {
 }  // namespace
 
 bool needs_pmix(const std::string& program) {
-  const Image image(program);
+  Image image(program);
   const auto header = image.at<Elf64_Ehdr>(0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
       header->e_ident[EI_CLASS] != ELFCLASS64) {

@@ -2,11 +2,16 @@
 #include "step/needs_pmix.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
+#include <thread>
+
+#include "base/fd.h"
 
 namespace berth::step {
 namespace {
@@ -90,6 +95,25 @@ TEST(NeedsPmix, CutOrSpoiltFilesAreSurvived) {
     spoilt[at] = '\xff';
     needs(spoilt);
   }
+}
+
+TEST(NeedsPmix, AFileThatIsCutOffMeanwhileIsSurvived) {
+  const std::string whole = program_with({"libc.so.6", "libmpi.so.40"});
+  const std::string path = testing::TempDir() + "/berth-cut-" + std::to_string(::getpid());
+  std::ofstream(path, std::ios::binary) << whole;
+  std::atomic<bool> stop = false;
+  std::thread cutter([&] {
+    const Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    while (!stop) {
+      if (::ftruncate(fd.get(), 0) != 0 || ::pwrite(fd.get(), whole.data(), whole.size(), 0) < 0) {
+        break;
+      }
+    }
+  });
+  for (int i = 0; i < 20000; ++i) needs_pmix(path);
+  stop = true;
+  cutter.join();
+  ::unlink(path.c_str());
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ class Host:
     def spawn(self, *words, log):
         with open(self.home / log, "a") as out:
             process = subprocess.Popen(self.within() + [str(w) for w in words], env=self.environment(), stdout=out,
-                                       stderr=out, stdin=subprocess.DEVNULL, cwd="/")
+                                       stderr=out, stdin=subprocess.DEVNULL, cwd="/",
+                                       start_new_session=True)  # with a share of the CPUs, as a service has
         self.started.append(process)
         return process
 
