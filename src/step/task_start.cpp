@@ -20,6 +20,7 @@
 
 #include "base/fd.h"
 #include "step/container.h"
+#include "step/key_exchange.h"
 #include "step/limits.h"
 #include "step/spool.h"
 #include "text/cpumask.h"
