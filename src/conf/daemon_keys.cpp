@@ -273,6 +273,22 @@ void failure_grace(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
                                         shown(given->second), kMaxSeconds));
 }
 
+/// What SlurmctldParameters says of berth's own.
+void requeue_lease(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
+  constexpr std::uint32_t kWeek = 7 * 24 * 3600;
+  keys.requeue_lease = DaemonKeys().requeue_lease;
+  const auto given = keys.controller.find("requeue_lease");
+  if (given == keys.controller.end()) return;
+  if (const auto seconds = text::parse_number(given->second, kWeek); seconds && *seconds > 0) {
+    keys.requeue_lease = static_cast<std::uint32_t>(*seconds);
+    return;
+  }
+  complaints.error(pair.at, fmt::format("{}=requeue_lease{}{}: allowed is requeue_lease=SECONDS, 1 "
+                                        "to {}",
+                                        pair.key, given->second.empty() ? "" : "=",
+                                        shown(given->second), kWeek));
+}
+
 /// What SlurmdParameters says of berth's own.
 void watch_of_gpus(const Pair& pair, const DaemonKeys& keys, Complaints& complaints) {
   const auto read = gpu_parameters(keys.node);
@@ -353,6 +369,7 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   if (row == kRows.end()) return false;
   std::visit(Apply{pair, keys, complaints}, row->to);
   if (is(pair, "LaunchParameters")) failure_grace(pair, keys, complaints);
+  if (is(pair, "SlurmctldParameters")) requeue_lease(pair, keys, complaints);
   if (is(pair, "SlurmdParameters")) watch_of_gpus(pair, keys, complaints);
   if (is(pair, "MpiParams")) mpi_parameters(pair, keys, complaints);
   return true;

@@ -75,6 +75,7 @@ struct DaemonKeys {
   std::uint32_t max_step_count = 40000;
   std::uint32_t max_batch_requeue = 5;
   bool job_requeue = true;
+  std::uint32_t requeue_lease = 3600;  // SlurmctldParameters=requeue_lease (berth's own), seconds
   bool job_file_append = false;
   std::vector<std::uint32_t> requeue_exit, requeue_exit_hold;  // exit codes, ascending
 

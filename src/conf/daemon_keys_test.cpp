@@ -111,6 +111,20 @@ TEST(DaemonKeys, WhetherTasksAreLookedAt) {
   EXPECT_FALSE(read("JobAcctGatherType=jobacct_gather/none").daemon.gathers());
 }
 
+TEST(DaemonKeys, LeaseOfJobsThatAreRequeuedByDefault) {
+  EXPECT_EQ(read("").daemon.requeue_lease, 3600u);
+  EXPECT_EQ(read("SlurmctldParameters=enable_user_top,requeue_lease=600").daemon.requeue_lease,
+            600u);
+  EXPECT_EQ(read("SlurmctldParameters=requeue_lease=600\nSlurmctldParameters=enable_user_top")
+                .daemon.requeue_lease,
+            3600u);
+  for (const char* bad : {"0", "never", "", "-1", "604801"}) {
+    std::vector<std::string> errors;
+    read(std::string("SlurmctldParameters=requeue_lease=") + bad, &errors);
+    EXPECT_THAT(errors, ElementsAre(testing::HasSubstr("requeue_lease=SECONDS"))) << bad;
+  }
+}
+
 TEST(DaemonKeys, WhoSaysThatAFailureEndsNothingHasNoGrace) {
   EXPECT_EQ(read("").daemon.failure_grace_seconds(), 30u);
   EXPECT_EQ(read("KillOnBadExit=1").daemon.failure_grace_seconds(), 30u);

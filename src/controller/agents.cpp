@@ -109,6 +109,14 @@ std::vector<Peer> Agents::all() const {
   return peers;
 }
 
+std::vector<Peer> Agents::speaking() const {
+  std::vector<Peer> peers;
+  for (const auto& [peer, agent] : agents_) {
+    if (!agent.silent) peers.push_back(peer);
+  }
+  return peers;
+}
+
 std::set<std::string> Agents::limits() const {
   std::set<std::string> all;
   for (const auto& [peer, agent] : agents_) all.insert(agent.limits.begin(), agent.limits.end());

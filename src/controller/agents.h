@@ -59,6 +59,8 @@ class Agents {
   /// When the silent ones, or the others, were heard that have said nothing for longest.
   [[nodiscard]] std::optional<Moment> longest_ago(bool silent) const;
   [[nodiscard]] std::vector<Peer> all() const;
+  /// Those that are not silent.
+  [[nodiscard]] std::vector<Peer> speaking() const;
   [[nodiscard]] std::size_t count() const { return agents_.size(); }
   /// What agents cannot enforce, each once.
   [[nodiscard]] std::set<std::string> limits() const;

@@ -131,6 +131,7 @@ Result<void> run_controller(const Options& options) {
   background.ready(log_file.empty());
   loop.run();
   log.info("stopping");
+  service->stop_in_order();
   service.reset();
   loop.run_once(std::chrono::milliseconds(0));  // what was answered last goes out
   return {};

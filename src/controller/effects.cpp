@@ -90,7 +90,8 @@ void Engine::begin(const job::BeginJob& effect, job::Time now) {
     if (!agents_.serving(node)) continue;
     wire::BeginJob message = job::begin_job(*state_, *job, node, *asked, user, tickets_.epoch(),
                                             now + kTicketSeconds, Tickets::nonce());
-    if (setup_.node_config.prolog_size() > 0) {
+    // Of the epilog, too: a node ends the job without us when its lease is over.
+    if (setup_.node_config.prolog_size() > 0 || setup_.node_config.epilog_size() > 0) {
       for (wire::Variable& variable : job::prolog_environment(*state_, *job, node, user, false)) {
         *message.add_prolog_environment() = std::move(variable);
       }

@@ -75,6 +75,9 @@ class Engine {
   Result<void> load();
   void start();
   void stop();
+  /// The process ends in order and another one is to follow: after stop(). Nodes let jobs run on
+  /// for a while without a controller.
+  void let_leases_rest();
 
   // Any thread:
   void request(Request request);

@@ -41,6 +41,7 @@ Result<void> Engine::read_store(job::Time now) {
   stored.partitions = std::move(loaded->partitions);
   stored.reservations = std::move(loaded->reservations);
   stored.next_job_id = next_job_id_ = loaded->next_job_id;
+  stored.leases_rest_until = loaded->leases_rest_until;
   std::vector<std::string> left_out;
   setup_ = with_fitting_nodes(std::move(setup_), created_nodes(stored.nodes), left_out);
   for (const std::string& trouble : left_out) log_.error("{}", trouble);

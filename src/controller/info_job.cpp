@@ -125,15 +125,15 @@ void put_times(wire::JobInfo& out, const job::Job& job, const cluster::Partition
   if (const auto limit = time_limit(job, partition)) out.set_time_limit_minutes(*limit);
   if (job.what->request.time_min) out.set_time_min_minutes(*job.what->request.time_min);
   out.set_submit_time(job.submit_time);
-  out.set_eligible_time(job.eligible_time != 0 ? job.eligible_time : job.begin_time);
+  out.set_eligible_time(job.eligible_time != 0 ? job.eligible_time : job.not_before());
   out.set_accrue_time(job.eligible_time);
   out.set_deadline(job.deadline);
   out.set_last_sched_eval(job.last_evaluation);
   out.set_scheduler(job.backfilled ? "Backfill" : "Main");
   const bool waits = job.base == job::Base::pending;
-  const job::Time planned = job.planned_start != 0             ? job.planned_start
-                            : job.begin_time > job.submit_time ? job.begin_time
-                                                               : 0;
+  const job::Time planned = job.planned_start != 0               ? job.planned_start
+                            : job.not_before() > job.submit_time ? job.not_before()
+                                                                 : 0;
   const job::Time start = waits ? planned : job.start_time;
   out.set_start_time(start);
   if (job.end_time != 0) {

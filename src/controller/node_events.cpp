@@ -12,6 +12,9 @@
 namespace berth::controller {
 namespace {
 
+/// So long a controller that was stopped in order may be away before leases count.
+constexpr std::chrono::hours kUpgrade{1};
+
 Caller self() {
   return Caller{0, 0, true};
 }
@@ -317,6 +320,28 @@ void Engine::look_for_silence(Turn& turn) {
   if (const auto heard = agents_.longest_ago(true)) {
     next_silence_check_ = std::min(next_silence_check_, *heard + timeout);
   }
+}
+
+void Engine::let_leases_rest() {
+  store::Batch batch;
+  batch.leases_rest_until = clock_.seconds() + std::chrono::seconds(kUpgrade).count();
+  // First of all: the next controller has to know how long nodes may do without it.
+  Result<void> stored;
+  if (degraded_) {
+    stored = pass(store_error());
+  } else {
+    stored = store_.commit(batch);
+  }
+  if (!stored) {
+    log_.error("jobs that may be requeued end on their nodes unless a controller is back soon: {}",
+               stored.error().what());
+    return;
+  }
+  wire::Beat message;
+  message.set_leases_rest_seconds(
+      static_cast<std::uint32_t>(std::chrono::seconds(kUpgrade).count()));
+  for (const Peer peer : agents_.speaking()) outbox_.push(peer, message);
+  flush();
 }
 
 void Engine::forgive_silence(Turn& turn, std::chrono::seconds paused) {

@@ -98,6 +98,12 @@ Service::Service(net::Loop& loop, Log& log)
                     historian_->pages_unwanted(peer);
                   }}) {}
 
+void Service::stop_in_order() {
+  front_.stop_listening();
+  engine_->stop();
+  engine_->let_leases_rest();
+}
+
 Service::~Service() {
   front_.stop_listening();
   // The engine first, since the reader may wait for it; both before what they use.

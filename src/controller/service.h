@@ -40,6 +40,8 @@ class Service {
   Service& operator=(const Service&) = delete;
 
   void reread() { engine_->reread(); }
+  /// Before its end, when the process was told to end: nodes hear that another one is to follow.
+  void stop_in_order();
 
  private:
   Service(net::Loop& loop, Log& log);

@@ -140,6 +140,7 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
   wire::StepSpec& spec = out.spec;
   spec.set_job_id(job.id);
   spec.set_attempt(job.attempt);
+  spec.set_lease_seconds(static_cast<std::uint32_t>(job.lease));
   spec.set_step_id(wire::kBatchStep);
   spec.set_node(node.name);
   spec.set_ntasks(1);

@@ -49,11 +49,13 @@ void State::Memory::end(Job& job, Base base, std::string reason, std::string cau
   Running& running = *job.running;
   running.not_gone.clear();
   std::vector<std::string> asked;
+  const bool nowhere_yet = waits_for_power(job);
   for (const cluster::NodeShare& share : job.allocation.nodes) {
-    NodeState& node = nodes[share.node];
-    node.completing.insert(job.id);
-    // Nothing runs there (any more), or it will be told when it is back.
-    if (node.down || node.power.away()) continue;
+    nodes[share.node].completing.insert(job.id);
+    if (!reachable(share.node)) {
+      if (!nowhere_yet) lose_sight(job, share.node, now);
+      continue;
+    }
     asked.push_back(cluster.nodes[share.node].name);
     running.not_gone.insert(asked.back());
   }
@@ -157,10 +159,16 @@ void State::Memory::end_to_requeue(Job& job, bool held, bool special, const std:
 void State::Memory::fail_on_node(Job& job, const std::string& node, Time now) {
   if (!job.running) return;
   Running& running = *job.running;
+  const auto index = cluster.find_node(node);
+  const bool lost = !index || !reachable(*index);
+  if (job.flags.completing && !lost && running.not_gone.contains(node)) return;  // it will say so
   const bool left = leave_node(job, node);
-  if (left && !job.flags.completing) return;
+  if (left && !job.flags.completing) {
+    if (lost && index) lose_sight(job, *index, now);
+    return;
+  }
   if (job.flags.completing) {
-    running.not_gone.erase(node);
+    if (running.not_gone.erase(node) > 0 && lost && index) lose_sight(job, *index, now);
     if (running.not_gone.empty()) all_gone(job, now);
     return;
   }
@@ -225,6 +233,9 @@ void State::job_gone(const wire::JobGone& message, Time now) {
   m.effect(Forget{message.node(), message.job_id(), message.attempt(), std::nullopt});
   if (!message.trouble().empty()) node_trouble(message.node(), message.trouble(), now);
   Job* job = m.find(message.job_id());
+  if (job != nullptr && job->attempt == message.attempt()) {
+    m.ended_there(*job, message.node(), now);
+  }
   if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) return;
   if (m.leave_node(*job, message.node()) && !job->flags.completing) {
     m.touch(*job);

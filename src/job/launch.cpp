@@ -102,6 +102,7 @@ wire::BeginJob begin_job(const State& state, const Job& job, std::string_view no
   out.set_uid(job.uid);
   out.set_gid(job.gid);
   out.set_user(user.name);
+  out.set_lease_seconds(static_cast<std::uint32_t>(job.lease));
   for (const cluster::NodeShare& share : job.allocation.nodes) {
     if (state.cluster().nodes[share.node].name == node) {
       *out.mutable_share() = to_wire(state.cluster(), share);

@@ -106,6 +106,7 @@ void apply_node_changes(cluster::Node& node, const NodeState& state) {
 void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
   Memory& m = *m_;
   if (stored.next_job_id != 0) m.next_id = stored.next_job_id;
+  m.leases_rest_until = stored.leases_rest_until;
   for (const wire::PartitionRecord& record : stored.partitions) {
     m.partition_records[record.name()] = record;
   }
@@ -161,6 +162,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
     const JobId id = job.id;
     Job& kept = m.jobs.emplace(id, std::move(job)).first->second;
     m.add_to_group(kept);
+    for (const auto& [node, until] : kept.may_run_on) m.may_run[node].insert(id);
     const bool names_job = !kept.token.empty() && !(kept.het && kept.het->offset > 0);
     if (names_job) m.tokens.emplace(kept.token, id);
     m.next_id = std::max(m.next_id, id + 1);
@@ -174,6 +176,9 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
         kept.flags = {};
         kept.reason = "NodeDown";
         kept.end_time = now;
+        for (const std::string& name : kept.nodes) {
+          if (const auto index = m.cluster.find_node(name)) m.lose_sight(kept, *index, now);
+        }
         m.touch(kept);
         m.effect(Log{fmt::format("job {} held what slurm.conf does not have any more", id)});
       }
@@ -292,6 +297,14 @@ void State::reconfigure(cluster::Cluster cluster, Policy policy, Time now) {
     for (NodeState& node : m.nodes) node.jobs.erase(id);
     m.effect(EndJob{id, job.attempt, job.nodes, "NODE FAILURE", true});
     m.end_whole(job, Base::node_fail, "NodeDown", "NODE FAILURE", true, now);
+  }
+  for (const auto& [name, waiting] : std::map(m.may_run)) {
+    // Who takes a node out of the cluster says that it is gone; what has a lease waits for its end.
+    if (m.cluster.find_node(name)) continue;
+    for (const JobId id : std::set(waiting)) {
+      Job& job = *m.find(id);
+      if (job.may_run_on[name] == 0) m.ended_there(job, name, now);
+    }
   }
   for (auto& [id, job] : m.jobs) {
     if (job.pending()) m.requeue_place(job, now);

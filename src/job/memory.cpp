@@ -115,7 +115,9 @@ void State::Memory::place_in_queue(Job& job, Time now) {
   const auto depends = dependencies.find(job.id);
   const Met met = depends == dependencies.end() ? Met::yes : depends->second.met();
   const bool held = job.held || job.priority == 0;
-  const bool in_queue = !held && met == Met::yes && job.begin_time <= now;
+  const Time begin = not_before(job);
+  const std::string awaited = awaited_word(job);
+  const bool in_queue = !held && met == Met::yes && awaited.empty() && begin <= now;
   count_age(job, in_queue, now);
   if (!held) set_priority(job, now);
   if (held) {
@@ -134,8 +136,12 @@ void State::Memory::place_in_queue(Job& job, Time now) {
     set_reason(job, "Dependency");
     return;
   }
-  if (job.begin_time > now) {
-    set_reason(job, "BeginTime");
+  if (!awaited.empty()) {
+    set_reason(job, "NodeDown", awaited);
+    return;
+  }
+  if (begin > now) {
+    set_reason(job, "BeginTime", begin > job.begin_time ? lease_text(job, now) : "");
     arm(job);
     return;
   }
@@ -199,7 +205,7 @@ void State::Memory::arm(const Job& job) {
     if (when > 0 && (!next || when < *next)) next = when;
   };
   if (job.pending()) {
-    if (job.reason == "BeginTime" && !job.held && !keys.contains(job.id)) at(job.begin_time);
+    if (job.reason == "BeginTime" && !job.held && !keys.contains(job.id)) at(not_before(job));
     at(job.deadline);
     at(after_due(job));
     const auto patience_ends = job.switch_wait_since > 0 ? any_switches_from(job, policy) : Time{0};
@@ -240,6 +246,7 @@ void State::Memory::forget(JobId id) {
   leave_queue(id);
   disarm(id);
   drop_dependency(id);
+  forget_last_attempt(job);
   if (!job.token.empty()) tokens.erase(job.token);
   for (const JobId group : {job.array_id(), job.het ? job.het->leader : id}) {
     const auto members = groups.find(group);

@@ -54,8 +54,10 @@ struct State::Memory {
   std::map<JobId, std::set<JobId>> dependents;     // target (job or array id) → who waits for it
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
-  std::set<cluster::NodeIndex> newly_found;        // GPUs told, not yet in `cluster`
-  std::optional<Time> found_due;                   // when they are put there
+  std::map<std::string, std::set<JobId>> may_run;  // node → jobs with that in Job::may_run_on
+  Time leases_rest_until = 0;  // the controller before this one told nodes to let jobs run
+  std::set<cluster::NodeIndex> newly_found;  // GPUs told, not yet in `cluster`
+  std::optional<Time> found_due;             // when they are put there
   /// Power saving; empty where it is not enabled.
   struct Power {
     bool enabled = false;
@@ -220,6 +222,30 @@ struct State::Memory {
   void dependents_of(const Job& changed, Time now);
   void drop_dependency(JobId id);
 
+  // last_attempt.cpp
+  /// It can be told that a job is over, and is going to say when nothing is left of it.
+  [[nodiscard]] bool reachable(cluster::NodeIndex index) const;
+  /// By when a lease of the job is over on a silent node; 0 = it has none.
+  [[nodiscard]] Time lease_end(cluster::NodeIndex index, const Job& job, Time now) const;
+  /// The job is over for us and the node cannot say so: it may still run there.
+  void lose_sight(Job& job, cluster::NodeIndex index, Time now);
+  /// The job's last attempt has ended on that node.
+  void ended_there(Job& job, const std::string& node, Time now);
+  /// The machine is off, or was.
+  void nothing_runs_on(const std::string& node, Time now);
+  void hear_of_last_attempts(const wire::NodeReport& report, Time now);
+  /// A node that was back and is silent once more.
+  void leases_count(cluster::NodeIndex index, Time now);
+  void forget_last_attempt(Job& job);
+  void look_again_at(Job& job, Time now);
+  [[nodiscard]] std::vector<JobId> may_run_there(const std::string& node) const;
+  /// As far as time goes it may begin then, with all its components.
+  [[nodiscard]] Time not_before(const Job& job) const;
+  /// What it waits for besides, in words; "" = nothing.
+  [[nodiscard]] std::string awaited_word(const Job& job) const;
+  /// Why it waits for longer than its begin time, in words.
+  [[nodiscard]] static std::string lease_text(const Job& job, Time now);
+
   // end.cpp
   void end(Job& job, Base base, std::string reason, std::string cause, bool at_once, Time now);
   void end_whole(Job& job, Base base, const std::string& reason, const std::string& cause,
@@ -283,7 +309,8 @@ struct State::Memory {
   /// It, or another component of it, waits for nodes to be switched on.
   [[nodiscard]] bool waits_for_power(const Job& job) const;
   /// It has registered; jobs that waited for it begin.
-  void node_is_up(cluster::NodeIndex index, std::int64_t boot_time, Time now);
+  /// `same_boot`: the machine has not been started anew since it registered last.
+  void node_is_up(cluster::NodeIndex index, bool same_boot, Time now);
   void power_tick(Time now);
   /// After a restart: what was decided and perhaps not carried out.
   void power_again(Time now);
@@ -309,6 +336,8 @@ struct State::Memory {
   bool leave_node(Job& job, const std::string& node);
 };
 
+/// How long nodes let an attempt of the job run that begins now without the controller, in seconds.
+Time lease_of(const Policy& policy, const Job& job);
 /// GpuIdleTimeout of a partition, for jobs that do not say.
 std::optional<std::uint32_t> default_gpu_idle(const Policy& policy, std::string_view partition);
 /// Of a job that starts in its partition: the default where nothing was said, and never more than

@@ -105,6 +105,12 @@ std::optional<Time> Job::limit_at() const {
   return std::min(limit.value_or(preempted->until), preempted->until);
 }
 
+Time Job::not_before() const {
+  Time out = begin_time;
+  for (const auto& [node, until] : may_run_on) out = std::max(out, until);
+  return out;
+}
+
 Time Job::over_by() const {
   return flags.completing ? 0 : limit_at().value_or(start_time + kYear);
 }

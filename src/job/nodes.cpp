@@ -60,6 +60,13 @@ void compare_jobs(State::Memory& m, cluster::NodeIndex index, const wire::NodeRe
     if (job == nullptr || !job->running) continue;
     const auto at = held.find(id);
     const bool knows = at != held.end() && at->second->attempt() == job->attempt;
+    if (knows && at->second->ending() && !job->flags.completing) {
+      m.effect(Log{fmt::format(
+          "{} has ended job {}, which had lost its controller for longer than its lease", name,
+          id)});
+      m.fail_on_node(*job, name, now);
+      continue;
+    }
     if (job->flags.completing) {
       if (!knows) {
         // It has nothing of the job (any more).
@@ -130,9 +137,30 @@ void compare_steps(State::Memory& m, State& state, cluster::NodeIndex index,
   }
 }
 
+/// Where nobody switches nodes, POWER_DOWN_FORCE of a silent one is an administrator's word that
+/// its machine is off: nothing runs there any more.
+Result<void> said_to_be_off(State::Memory& m, cluster::NodeIndex index, Time now) {
+  NodeState& node = m.nodes[index];
+  const std::string name = m.cluster.nodes[index].name;
+  if (node.responding) {
+    return fail(Code::bad_value, fmt::format("node {} responds: it is not off", name),
+                "DRAIN lets its jobs end, DOWN ends them");
+  }
+  if (!node.down && node.reason.empty()) give_reason(node, "Not responding", 0, now);
+  node.down = true;
+  m.node_timers.erase(index);
+  const std::set<JobId> here = node.jobs;
+  for (const JobId id : here) {
+    if (Job* job = m.find(id)) m.fail_on_node(*job, name, now);
+  }
+  m.nothing_runs_on(name, now);
+  return {};
+}
+
 /// scontrol update State=POWER_*.
 Result<void> change_power(State::Memory& m, cluster::NodeIndex index, std::string_view state,
                           Time now) {
+  if (!m.power.enabled && state == "POWER_DOWN_FORCE") return said_to_be_off(m, index, now);
   if (!m.power.enabled) {
     return fail(Code::bad_value, fmt::format("Invalid node state specified: {}", state),
                 "nodes are switched by SuspendProgram and ResumeProgram, which slurm.conf does not "
@@ -164,7 +192,8 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     return fail(Code::invalid_node_name, fmt::format("{} is not in slurm.conf", report.name()));
   }
   NodeState& node = m.nodes[*index];
-  const bool rebooted = node.boot_time > 0 && report.boot_time() > node.boot_time + 60 &&
+  const bool same_boot = !node.boot_id.empty() && node.boot_id == report.boot_id();
+  const bool rebooted = !node.boot_id.empty() && !report.boot_id().empty() && !same_boot &&
                         !node.power.away();  // else it was asked to
   node.registered = node.responding = true;
   node.future = false;
@@ -172,6 +201,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   node.silent_since = 0;
   m.node_timers.erase(*index);
   node.boot_time = report.boot_time();
+  node.boot_id = report.boot_id();
   node.agent_started = agent.started();
   node.arch = report.arch();
   node.os = report.os();
@@ -216,8 +246,9 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
     }
   }
   compare_jobs(m, *index, report, now);
+  m.hear_of_last_attempts(report, now);
   compare_steps(m, *this, *index, report, now);
-  m.node_is_up(*index, report.boot_time(), now);
+  m.node_is_up(*index, same_boot, now);
   // Steps that waited for this node.
   const std::set<JobId> here = node.jobs;
   for (const JobId id : here) {

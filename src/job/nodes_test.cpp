@@ -210,6 +210,8 @@ TEST(Nodes, DrainLetsJobsRunOnDownDoesNot) {
   EXPECT_FALSE(c.start(c.submit("-w gpu1 --mem=1G")));
   drain.state = "DOWN";
   EXPECT_TRUE(c.state.change_node("gpu1", drain, c.now));
+  EXPECT_EQ(c.shown(id), "NODE_FAIL+COMPLETING NodeDown");
+  c.gone(id);
   EXPECT_EQ(c.shown(id), "NODE_FAIL NodeDown");
   NodeChange resume;
   resume.state = "RESUME";
@@ -217,6 +219,21 @@ TEST(Nodes, DrainLetsJobsRunOnDownDoesNot) {
   EXPECT_TRUE(c.state.change_node("gpu1", resume, c.now));
   EXPECT_TRUE(c.state.find_node("gpu1")->usable());
   EXPECT_EQ(c.state.find_node("gpu1")->reason, "");
+}
+
+TEST(Nodes, AnotherBootIsKnownByItsIdAndNotByTheClock) {
+  Controller c;
+  wire::NodeReport report;
+  report.set_boot_id("one");
+  report.set_boot_time(kStart);
+  c.up("gpu1", report);
+  report.set_boot_time(kStart + 86400);  // the clock was set
+  c.up("gpu1", report);
+  EXPECT_TRUE(c.state.find_node("gpu1")->usable());
+  report.set_boot_id("two");
+  report.set_boot_time(kStart);
+  c.up("gpu1", report);
+  EXPECT_EQ(c.state.find_node("gpu1")->reason, "Node unexpectedly rebooted");
 }
 
 TEST(Nodes, TroubleWithTheEpilogDrains) {

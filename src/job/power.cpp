@@ -173,6 +173,7 @@ void due(State::Memory& m, NodeIndex index, Time now) {
     case Phase::powering_down: {
       const bool up_next = power.up_next;
       enter(m, index, Phase::off, now);
+      m.nothing_runs_on(m.cluster.nodes[index].name, now);
       if (up_next) m.power_up(index, now);
       return;
     }
@@ -314,13 +315,13 @@ bool State::Memory::waits_for_power(const Job& job) const {
   });
 }
 
-void State::Memory::node_is_up(NodeIndex index, std::int64_t boot_time, Time now) {
+void State::Memory::node_is_up(NodeIndex index, bool same_boot, Time now) {
   if (!power.enabled) return;
   NodeState& node = nodes[index];
   const NodePower before = node.power;
   if (before.phase == Phase::powering_down) return;  // it has not noticed yet
   // Who was switched off and reports from before that has never gone: its agent only came back.
-  if (before.phase == Phase::off && before.since > 0 && boot_time < before.since) return;
+  if (before.phase == Phase::off && same_boot) return;
   if (before.phase == Phase::on || before.phase == Phase::going) {
     if (before.since == 0) node.power.since = now;
     look_at_power(index, now);

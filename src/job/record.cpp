@@ -132,6 +132,12 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_reservation_gone(job.reservation_gone);
   out.set_reservation_over(job.reservation_over);
   out.set_licenses_taken(job.licenses_taken);
+  out.set_lease_seconds(static_cast<std::uint32_t>(job.lease));
+  for (const auto& [node, until] : job.may_run_on) {
+    wire::MayRunOn& one = *out.add_may_run_on();
+    one.set_node(node);
+    one.set_until(until);
+  }
   if (job.gpu_uses) {
     for (const wire::GpuUse& use : job.gpu_uses->all) *out.add_gpu_use() = use;
   }
@@ -212,6 +218,8 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.reservation_gone = record.reservation_gone();
   job.reservation_over = record.reservation_over();
   job.licenses_taken = record.licenses_taken();
+  job.lease = record.lease_seconds();
+  for (const wire::MayRunOn& one : record.may_run_on()) job.may_run_on[one.node()] = one.until();
   if (record.gpu_use_size() > 0) {
     job.gpu_uses = std::make_unique<GpuUses>();
     job.gpu_uses->all.assign(record.gpu_use().begin(), record.gpu_use().end());
@@ -239,6 +247,7 @@ wire::NodeRecord to_record(const std::string& name, const NodeState& node) {
   out.set_features_set(node.features.has_value());
   out.set_features(node.features.value_or(""));
   out.set_boot_time(node.boot_time);
+  out.set_boot_id(node.boot_id);
   out.set_last_busy(node.last_busy);
   out.set_line(node.line);
   out.set_power(std::string(kPhases[static_cast<std::size_t>(node.power.phase)]));
@@ -273,6 +282,7 @@ void read_record(const wire::NodeRecord& record, NodeState& node) {
   if (record.has_weight()) node.weight = record.weight();
   if (record.features_set()) node.features = record.features();
   node.boot_time = record.boot_time();
+  node.boot_id = record.boot_id();
   node.last_busy = record.last_busy();
   node.found_gpus.assign(record.found_gpus().begin(), record.found_gpus().end());
   node.line = record.line();

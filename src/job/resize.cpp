@@ -73,8 +73,9 @@ Result<void> State::shrink(JobId id, const std::vector<std::string>& keep, const
   for (const auto& [name, share] : std::map(running.leaving)) {
     if (!gone.contains(name)) continue;
     NodeState& node = m.nodes[share.node];
-    if (node.down) {
+    if (!m.reachable(share.node)) {
       m.leave_node(job, name);
+      m.lose_sight(job, share.node, now);
     } else {
       node.completing.insert(job.id);
       told.push_back(name);

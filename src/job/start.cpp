@@ -66,7 +66,9 @@ void allocate(State::Memory& m, Job& job, const place::JobPlan& plan, bool backf
   job.reason = "None";
   job.reason_text.clear();
   job.dependency.clear();
+  m.forget_last_attempt(job);
   ++job.attempt;
+  job.lease = lease_of(m.policy, job);
   job.gpu_uses.reset();
   job.start_time = now;
   job.end_time = 0;
@@ -101,7 +103,7 @@ bool State::eligible(const Job& job, Time now, std::string& reason) const {
     reason = job.reason;
     return false;
   }
-  if (job.begin_time > now) {
+  if (m.not_before(job) > now) {
     reason = "BeginTime";
     return false;
   }

@@ -53,6 +53,8 @@ struct Stored {
   std::vector<wire::PartitionRecord> partitions;  // already applied to the cluster by the caller
   std::vector<wire::ReservationRecord> reservations;
   JobId next_job_id = 0;
+  /// Until then nodes that have not registered may let jobs run whose leases are over.
+  Time leases_rest_until = 0;
 };
 
 struct Submitted {

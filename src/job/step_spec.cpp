@@ -51,6 +51,7 @@ wire::StepSpec node_spec(const SpecInput& input, const place::StepPlan& whole, c
   wire::StepSpec out;
   out.set_job_id(job.id);
   out.set_attempt(job.attempt);
+  out.set_lease_seconds(static_cast<std::uint32_t>(job.lease));
   out.set_step_id(whole.id);
   out.set_node(names[node_id]);
   out.set_node_id(static_cast<std::uint32_t>(node_id));

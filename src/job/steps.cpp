@@ -158,6 +158,12 @@ void State::step_ended(const wire::StepEnded& message, Time now) {
     m.end_late_step(*job, message, now);
     return;
   }
+  // The node has ended it by itself: the lease of its job was over.
+  if (message.cause() == "NODE FAILURE" && !job->flags.completing &&
+      m.runs_on(*job, message.attempt(), message.node())) {
+    m.fail_on_node(*job, message.node(), now);
+    if (!job->running) return;
+  }
   const auto at = job->running->open_steps.find(message.step_id());
   if (at == job->running->open_steps.end()) return;
   Step& step = at->second;

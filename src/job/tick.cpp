@@ -146,6 +146,7 @@ void State::tick(Time now) {
     for (const JobId id : here) {
       if (Job* job = m.find(id)) m.fail_on_node(*job, m.cluster.nodes[index].name, now);
     }
+    m.leases_count(index, now);
   }
 }
 

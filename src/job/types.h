@@ -250,6 +250,12 @@ struct Job {
   bool requeue = true;  // may be started again
   std::uint32_t attempt = 0;
   std::uint32_t restarts = 0;
+  /// Of its last attempt: so long (seconds) its nodes let it run without the controller; 0 = for
+  /// ever.
+  Time lease = 0;
+  /// Where its last attempt may still run, because a node went away without a word, and by when its
+  /// lease there is over; 0 = only the node or an administrator can tell.
+  std::map<std::string, Time> may_run_on;
 
   Time submit_time = 0;
   Time begin_time = 0;     // not before
@@ -296,6 +302,8 @@ struct Job {
 
   /// It gave way: it will end, or is suspended without its cores.
   [[nodiscard]] bool gives_way() const { return preempted && running; }
+  /// Begin time, or later while its last attempt may still run.
+  [[nodiscard]] Time not_before() const;
   /// Suspended for another job, which may have its cores.
   [[nodiscard]] bool parked() const { return running && running->keeps_no_cores; }
   [[nodiscard]] bool pending() const { return base == Base::pending && !flags.completing; }
@@ -330,7 +338,7 @@ struct GpuDrained {
 struct NodeState {
   bool registered = false;  // since the controller started
   bool responding = false;
-  Time silent_since = 0;  // not responding since
+  Time silent_since = 0;  // not responding: last heard then; 0 = it was only said to be so
   bool down = false;
   bool drain = false;
   bool fail = false;
@@ -344,6 +352,7 @@ struct NodeState {
   std::optional<std::uint32_t> weight;
   std::optional<std::string> features;
   Time boot_time = 0;
+  std::string boot_id;
   Time agent_started = 0;
   Time last_busy = 0;
   std::string line;      // made by scontrol create: its NodeName line, as slurm.conf would have it
@@ -456,6 +465,7 @@ struct Policy {
   std::vector<std::uint32_t> requeue_exit;       // exit codes of scripts that start again
   std::vector<std::uint32_t> requeue_exit_hold;  // and are held: SPECIAL_EXIT
   std::uint32_t requeue_delay = 120;             // after a node failure
+  std::uint32_t requeue_lease = 3600;            // of jobs that did not ask for --requeue
   bool config_overrides = false;                 // SlurmdParameters=config_overrides
   bool kill_invalid_depend = false;
   bool job_file_append = false;

@@ -160,6 +160,7 @@ void Agents::beat() {
     beating_ = (beating_ + 1) % nodes_.size();
     if (!node.registered) continue;
     wire::Beat message;
+    message.set_ask(true);
     message.set_free_memory_mb(1024);
     node.connection->send(message);
   }

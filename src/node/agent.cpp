@@ -69,7 +69,21 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                      return uid == 0 || uid == ::geteuid() || uid == place_.slurm_uid;
                    },
                .where = [this] { return controller(); },
-               .session = [this] { return session(); }}),
+               .session = [this] { return session(); },
+               .asked = [this](std::uint64_t number) { lease_.sent(number, boot_now()); },
+               .answered =
+                   [this](std::uint64_t number) {
+                     lease_.answered(number);
+                     lease_renewed();
+                   },
+               .lost = [this] { lease_.forget_questions(); },
+               .leases_rest =
+                   [this](std::chrono::seconds longest) {
+                     log_.info("the controller is being stopped; jobs may run on for {} s",
+                               longest.count());
+                     lease_.rest(longest);
+                     lease_renewed();
+                   }}),
       steps_(here_,
              {.started =
                   [this](const NodeStep& at, const std::string& spec) {
@@ -161,6 +175,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
 }
 
 Agent::~Agent() {
+  loop_.unwatch(lease_alarm_.fd());
   fencing_.leave();
   cgroups_.leave();
 }
@@ -205,6 +220,7 @@ Result<void> Agent::start() {
   const auto epoch = step::read_file(place_.spool + "/epoch");
   if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
   adopt();
+  watch_leases();
   if (place_.emulated) {
     switchboard_ = Switchboard(place_.spool + "/mains");
     meet_nodes();
@@ -315,7 +331,11 @@ wire::RegisterNodes Agent::registration() const {
     if (switchboard_.off(node.name())) continue;
     wire::NodeReport& report = *message.add_nodes();
     report = node;
-    if (const auto since = switchboard_.since(node.name()); since > 0) report.set_boot_time(since);
+    report.set_boot_id(this_boot_id());
+    if (const auto since = switchboard_.since(node.name()); since > 0) {
+      report.set_boot_time(since);
+      report.set_boot_id(fmt::format("{} {}", report.boot_id(), since));
+    }
     for (std::string& spec : steps_.specs(node.name())) {
       report.add_steps()->set_spec(std::move(spec));
     }
@@ -525,6 +545,12 @@ void Agent::begin(const wire::BeginJob& message) {
     return;
   }
   see_epoch(message.epoch());
+  const auto end = lease_.end_of(std::chrono::seconds(message.lease_seconds()));
+  if (end && *end <= boot_now()) {
+    // It lay somewhere: the controller has given this node up, and the job runs elsewhere.
+    log_.error("BeginJob of job {} came after its lease was over and is ignored", message.job_id());
+    return uplink_.register_anew("what it says is too old");
+  }
   if (message.has_batch()) {
     const auto key = keys_.find(message.node());
     auto good = check_batch(message, key == keys_.end() ? std::string() : key->second);
@@ -540,6 +566,7 @@ void Agent::begin(const wire::BeginJob& message) {
     }
   }
   jobs_.begin(message);
+  keep_leases();
 }
 
 void Agent::end_step(const wire::EndStep& message) {

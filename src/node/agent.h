@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boot_clock.h"
 #include "conf/gpu_parameters.h"
 #include "net/loop.h"
 #include "net/pid_file.h"
@@ -20,6 +21,7 @@
 #include "node/gpu_watch.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
+#include "node/lease.h"
 #include "node/machine_job_host.h"
 #include "node/options.h"
 #include "node/step_gpus.h"
@@ -90,6 +92,11 @@ class Agent {
   void identity_renewed(const wire::IdentityRenewed& message);
   void see_epoch(std::uint64_t epoch);
   void check_health();
+  // agent_lease.cpp
+  [[nodiscard]] std::string lease_file() const;
+  void lease_renewed();
+  void keep_leases();
+  void watch_leases();
   // agent_gpus.cpp
   void watch_gpus();
   void tell_gpus(const NodeJob& job);
@@ -131,6 +138,9 @@ class Agent {
   Steps steps_;
   MachineJobHost job_host_;
   Jobs jobs_;
+  Lease lease_;
+  BootAlarm lease_alarm_;
+  bool lease_stored_ = true;
   Gate gate_;
   GpuMeter meter_;
   StepGpus step_gpus_;

@@ -261,5 +261,91 @@ TEST_F(AgentTest, AControllerThatSaysNothingIsDialledAgain) {
   EXPECT_NE(agent_link_, before.lock());
 }
 
+/// A batch job with a lease, which says its process id.
+class LeaseTest : public AgentTest {
+ protected:
+  void SetUp() override {
+    AgentTest::SetUp();
+    config_.set_beat_seconds(1);
+    agent_.reset();
+    start_agent();
+  }
+  void begin(std::uint32_t lease) {
+    lease_ = lease;
+    tell(begin_batch("echo $$ > pid.new; mv pid.new pid; exec sleep 1000"));
+    ASSERT_TRUE(until([&] { return std::filesystem::exists(directory_ + "/pid"); }));
+    pid_ = std::stoi(file("pid"));
+  }
+  [[nodiscard]] bool runs() const { return ::kill(pid_, 0) == 0; }
+  /// The controller hears again, and gets a registration.
+  void hear() {
+    deaf_ = false;
+    registration_.reset();
+    if (agent_link_) agent_link_->abort();
+    ASSERT_TRUE(until([&] { return registration_.has_value(); }));
+  }
+
+  pid_t pid_ = 0;
+};
+
+TEST_F(LeaseTest, EndsAJobWithoutAController) {
+  begin(4);
+  deaf_ = true;
+  ASSERT_TRUE(until([&] { return !runs(); }));
+  hear();
+  ASSERT_EQ(registration_->nodes(0).jobs_size(), 1);
+  EXPECT_TRUE(registration_->nodes(0).jobs(0).ending());
+  ASSERT_TRUE(until([&] { return gone_.has_value() && !ended_.empty(); }));
+  EXPECT_EQ(ended_.back().cause(), "NODE FAILURE");
+}
+
+TEST_F(LeaseTest, EndsAJobWithoutAnAgent) {
+  begin(4);
+  agent_.reset();
+  ASSERT_TRUE(until([&] { return !runs(); }));
+  start_agent();
+  ASSERT_EQ(registration_->nodes(0).jobs_size(), 1);
+  EXPECT_TRUE(registration_->nodes(0).jobs(0).ending());
+  ASSERT_TRUE(until([&] { return gone_.has_value() && !ended_.empty(); }));
+  EXPECT_EQ(ended_.back().cause(), "NODE FAILURE");
+}
+
+TEST_F(LeaseTest, GoesOnWhileTheControllerAnswers) {
+  begin(3);
+  const int before = beats_;
+  ASSERT_TRUE(until([&] { return beats_ >= before + 6; }));
+  EXPECT_TRUE(runs());
+}
+
+TEST_F(LeaseTest, RestsForAControllerThatIsStoppedInOrder) {
+  begin(3);
+  wire::Beat stops;
+  stops.set_leases_rest_seconds(3600);
+  tell(stops);
+  ASSERT_TRUE(until([&] { return agent_link_->backlog() == 0; }));
+  deaf_ = true;
+  const auto over = net::Clock::now() + std::chrono::seconds(6);
+  until([&] { return net::Clock::now() > over; });
+  EXPECT_TRUE(runs());
+  // Nor does the supervisor end it.
+  agent_.reset();
+  const auto later = net::Clock::now() + std::chrono::seconds(4);
+  until([&] { return net::Clock::now() > later; });
+  EXPECT_TRUE(runs());
+  deaf_ = false;
+  start_agent();
+  EXPECT_FALSE(registration_->nodes(0).jobs(0).ending());
+}
+
+TEST_F(LeaseTest, WithoutOneAJobRunsOn) {
+  begin(0);
+  deaf_ = true;
+  const auto over = net::Clock::now() + std::chrono::seconds(5);
+  until([&] { return net::Clock::now() > over; });
+  EXPECT_TRUE(runs());
+  hear();
+  EXPECT_FALSE(registration_->nodes(0).jobs(0).ending());
+}
+
 }  // namespace
 }  // namespace berth::node

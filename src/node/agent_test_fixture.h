@@ -125,6 +125,7 @@ class AgentTest : public testing::Test {
     s.set_expires(std::time(nullptr) + 300);
     s.set_nonce("nonce");
     s.set_ntasks(1);
+    s.set_lease_seconds(lease_);
     s.add_tasks();
     return s;
   }
@@ -146,6 +147,7 @@ class AgentTest : public testing::Test {
     m.set_attempt(attempt);
     m.set_epoch(1);
     m.set_uid(::getuid());
+    m.set_lease_seconds(lease_);
     return m;
   }
   wire::BeginJob begin_batch(const std::string& script) {
@@ -228,11 +230,14 @@ class AgentTest : public testing::Test {
   std::vector<wire::StepStarted> started_;
   std::vector<wire::MeasuredOnNode> measured_;
   bool answers_beats_ = true;
+  bool deaf_ = false;  // the controller hears nothing
+  std::uint32_t lease_ = 0;
   int beats_ = 0;
   std::vector<wire::NodeTrouble> trouble_;
 
  private:
   void take(const wire::Frame& frame) {
+    if (deaf_) return;
     switch (frame.kind) {
       case wire::Kind::RegisterNodes: {
         registration_ = wire::decode<wire::RegisterNodes>(frame.payload);

@@ -20,7 +20,9 @@ namespace berth::node {
 
 Children::Children(net::Loop& loop) : loop_(loop) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  loop_.on_signal(SIGCHLD, [this] { reap(); });
+  loop_.on_signal(SIGCHLD, [this, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) reap();
+  });
 }
 
 Result<pid_t> Children::start(const Plan& plan, Exited exited) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ class Children {
   void reap();
   net::Loop& loop_;
   std::map<pid_t, Exited> waiting_;
+  std::shared_ptr<const bool> alive_ =
+      std::make_shared<const bool>(true);  // the loop may outlive it
 };
 
 }  // namespace berth::node

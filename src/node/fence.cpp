@@ -33,12 +33,6 @@ void drop(std::set<Begun>& from, const Begun& what) {
 
 }  // namespace
 
-std::string this_boot_id() {
-  std::string id = step::read_file("/proc/sys/kernel/random/boot_id").value_or("unknown");
-  std::erase(id, '\n');
-  return id;
-}
-
 Fence::Fence(std::string path, std::string boot_id)
     : path_(std::move(path)), boot_id_(std::move(boot_id)) {}
 

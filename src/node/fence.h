@@ -77,7 +77,4 @@ class Fence {
   std::thread thread_;
 };
 
-/// Of this machine since it started.
-std::string this_boot_id();
-
 }  // namespace berth::node

@@ -37,6 +37,27 @@ JobRecord read_job_record(const JobHost::Frames& frames) {
   return record;
 }
 
+/// For an epilog that the controller does not ask for: what it said of the job at the start.
+google::protobuf::RepeatedPtrField<wire::Variable> epilog_environment_of(
+    const wire::BeginJob& begin) {
+  google::protobuf::RepeatedPtrField<wire::Variable> out;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    wire::Variable& one = *out.Add();
+    one.set_name(name);
+    one.set_value(value);
+  };
+  for (const wire::Variable& given : begin.prolog_environment()) {
+    if (given.name() != "SLURM_SCRIPT_CONTEXT") *out.Add() = given;
+  }
+  if (!out.empty()) return out;
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID"}) {
+    add(name, std::to_string(begin.job_id()));
+  }
+  add("SLURM_JOB_UID", std::to_string(begin.uid()));
+  add("SLURM_JOB_USER", begin.user());
+  return out;
+}
+
 }  // namespace
 
 Jobs::Job* Jobs::find(const NodeJob& at) {
@@ -230,6 +251,48 @@ void Jobs::end(const wire::EndJob& message) {
   if (job->phase == Phase::prolog && job->stop_script) return job->stop_script();
   tell_.changed(at);
   advance_end(*job);
+}
+
+std::optional<Lease::Moment> Jobs::lease_end(const Job& job, const Lease& lease) {
+  const bool over = job.lost || job.lease_over || job.phase == Phase::failed ||
+                    job.phase == Phase::epilog || job.phase == Phase::gone;
+  if (over) return std::nullopt;
+  return lease.end_of(std::chrono::seconds(job.begin.lease_seconds()));
+}
+
+std::optional<Lease::Moment> Jobs::next_lease_end(const Lease& lease) const {
+  std::optional<Lease::Moment> first;
+  for (const auto& [at, job] : jobs_) {
+    const auto end = lease_end(job, lease);
+    if (end && (!first || *end < *first)) first = end;
+  }
+  return first;
+}
+
+bool Jobs::end_leases(const Lease& lease, Lease::Moment now) {
+  std::vector<NodeJob> over;
+  for (const auto& [at, job] : jobs_) {
+    if (const auto end = lease_end(job, lease); end && *end <= now) over.push_back(at);
+  }
+  for (const NodeJob& at : over) {
+    Job& job = jobs_.at(at);
+    job.lease_over = true;
+    host_.log_error(fmt::format(
+        "job {} on {} is ended: the controller has not answered for as long as the job's lease ({} "
+        "s) allows, and may start it elsewhere",
+        at.job, at.node, job.begin.lease_seconds()));
+    wire::EndJob end = job.end;
+    end.set_node(at.node);
+    end.set_job_id(at.job);
+    end.set_attempt(at.attempt);
+    end.set_now(true);
+    if (!job.ending) {
+      end.set_cause("NODE FAILURE");
+      *end.mutable_epilog_environment() = epilog_environment_of(job.begin);
+    }
+    this->end(end);
+  }
+  return !over.empty();
 }
 
 void Jobs::step_ended(const NodeStep& at) {

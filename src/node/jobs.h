@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "node/gpu_shares.h"
 #include "node/job_host.h"
+#include "node/lease.h"
 #include "wire/agent.pb.h"
 
 namespace berth::node {
@@ -38,6 +39,11 @@ class Jobs {
   void begin(const wire::BeginJob& message);
   void end(const wire::EndJob& message);
   void forget(const NodeJob& at);
+  /// Ends, at once and without a word of the controller, what its lease does not let run any more.
+  /// True when there was something; the controller hears of it in the next registration.
+  bool end_leases(const Lease& lease, Lease::Moment now);
+  /// When end_leases() next has something to do, if nothing is answered before.
+  [[nodiscard]] std::optional<Lease::Moment> next_lease_end(const Lease& lease) const;
   /// A step of the job has ended.
   void step_ended(const NodeStep& at);
 
@@ -66,6 +72,7 @@ class Jobs {
     bool lost = false;  // begun before the machine crashed: nothing is launched for it any more
     bool ending = false;
     bool failed_before = false;  // to be stored; it is tried again
+    bool lease_over = false;
     std::function<void()> stop_script;
   };
 
@@ -73,6 +80,8 @@ class Jobs {
   /// Writes down that it begins here, then goes on.
   void store(Job& job);
   void store_failed(Job& job, Error why);
+  /// When the lease of the job is over; nullopt: it has none, or nothing of it runs any more.
+  [[nodiscard]] static std::optional<Lease::Moment> lease_end(const Job& job, const Lease& lease);
   void run_prolog(Job& job);
   void prolog_done(const NodeJob& at, const std::string& trouble);
   void start_batch(Job& job);

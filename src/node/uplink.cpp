@@ -80,10 +80,12 @@ void Uplink::connected(Result<std::shared_ptr<net::Connection>> result) {
        .on_closed = [this](net::Connection&, std::string_view why) { lost(why); },
        .on_drained = {}});
   if (!connection_) return;
+  registration_ = ++questions_;
+  handlers_.asked(registration_);
   connection_->send(handlers_.registration());
   loop_.cancel(beat_timer_);
   beat_timer_ = loop_.after(kRegistrationPatience,
-                            [this] { give_up("it does not answer the registration"); });
+                            [this] { register_anew("it does not answer the registration"); });
 }
 
 void Uplink::take(const wire::Frame& frame) {
@@ -92,6 +94,8 @@ void Uplink::take(const wire::Frame& frame) {
     const auto message = wire::decode<wire::Registered>(frame.payload);
     if (!message) return;
     registered_ = true;
+    // The controller also sends it when its configuration has changed.
+    if (registration_ != 0) handlers_.answered(std::exchange(registration_, 0));
     if (const auto told = message->config().beat_seconds(); told > 0) {
       between_beats_ = std::chrono::seconds(told);
     }
@@ -103,7 +107,14 @@ void Uplink::take(const wire::Frame& frame) {
   }
   if (frame.kind == wire::Kind::Beat) {
     const auto message = wire::decode<wire::Beat>(frame.payload);
-    if (message && message->ask()) connection_->send(make_beat(message->number(), false));
+    if (!message) return;
+    if (message->ask()) {
+      connection_->send(make_beat(message->number(), false));
+    } else if (message->leases_rest_seconds() > 0) {
+      handlers_.leases_rest(std::chrono::seconds(message->leases_rest_seconds()));
+    } else {
+      handlers_.answered(message->number());
+    }
     return;
   }
   if (frame.kind == wire::Kind::Done) {
@@ -117,22 +128,28 @@ void Uplink::take(const wire::Frame& frame) {
 void Uplink::beat() {
   if (unanswered_ >= kMostUnanswered) {
     const auto silent = between_beats_ * kMostUnanswered;
-    return give_up(fmt::format("it has said nothing for {} s", silent.count()));
+    return register_anew(fmt::format("it has said nothing for {} s", silent.count()));
   }
   ++unanswered_;
-  if (connection_ && registered_) connection_->send(make_beat(++beats_, true));
+  if (connection_ && registered_) {
+    handlers_.asked(++questions_);
+    connection_->send(make_beat(questions_, true));
+  }
   beat_timer_ = loop_.after(between_beats_, [this] { beat(); });
 }
 
-void Uplink::give_up(std::string_view why) {
-  if (connection_) connection_->abort();
+void Uplink::register_anew(std::string_view why) {
+  if (!connection_) return;  // it is being dialled
+  connection_->abort();
   lost(why);
 }
 
 void Uplink::lost(std::string_view why) {
   connection_.reset();
   registered_ = false;
+  registration_ = 0;
   unanswered_ = 0;
+  handlers_.lost();
   loop_.cancel(beat_timer_);
   if (!std::exchange(said_lost_, true)) {
     log_.info("no controller at {}{}{}; trying again", handlers_.where().text(),

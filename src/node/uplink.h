@@ -26,6 +26,13 @@ class Uplink {
     std::function<net::Address()> where;
     /// A TLS session in which this machine proves which nodes it is.
     std::function<Result<tls::Stream>()> session;
+    /// Questions (registrations and beats) by their numbers, and their answers. A connection that
+    /// is lost takes its questions along.
+    std::function<void(std::uint64_t)> asked{};
+    std::function<void(std::uint64_t)> answered{};
+    std::function<void()> lost{};
+    /// The controller is being stopped in order; leases rest so long.
+    std::function<void(std::chrono::seconds)> leases_rest{};
   };
 
   Uplink(net::Loop& loop, Log& log, Handlers handlers)
@@ -36,6 +43,8 @@ class Uplink {
   Uplink& operator=(const Uplink&) = delete;
 
   void dial();
+  /// Closes the connection and dials again: all that is here is told in the registration.
+  void register_anew(std::string_view why);
   /// Dropped when there is no registered connection: what must not be lost is told again after the
   /// next registration.
   template <class M>
@@ -48,8 +57,6 @@ class Uplink {
   void connected(Result<std::shared_ptr<net::Connection>> result);
   void take(const wire::Frame& frame);
   void lost(std::string_view why);
-  /// The connection seems to be there, and nothing comes.
-  void give_up(std::string_view why);
   void beat();
 
   net::Loop& loop_;
@@ -62,8 +69,9 @@ class Uplink {
   net::TimerId beat_timer_ = net::TimerId::none;  // before the registration: until its answer
   net::TimerId dial_timer_ = net::TimerId::none;
   std::chrono::seconds between_beats_{10};
-  std::uint64_t beats_ = 0;
-  std::uint32_t unanswered_ = 0;  // beats since the controller last said anything
+  std::uint64_t questions_ = 0;
+  std::uint64_t registration_ = 0;  // the question; 0 = it was answered
+  std::uint32_t unanswered_ = 0;    // beats since the controller last said anything
 };
 
 }  // namespace berth::node

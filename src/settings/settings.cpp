@@ -194,6 +194,7 @@ job::Policy policy_of(const conf::Config& config, const std::string& conf_path, 
   }
   policy.inactive_limit = keys.inactive_seconds;
   policy.job_requeue = keys.job_requeue;
+  policy.requeue_lease = keys.requeue_lease;
   policy.max_batch_requeue = keys.max_batch_requeue;
   policy.slurmd_timeout = keys.node_timeout_seconds;
   policy.return_to_service = keys.return_to_service;

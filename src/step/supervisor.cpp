@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "step/lease_file.h"
 #include "step/pretended_host.h"
 #include "step/receive_file.h"
 #include "step/relay.h"
@@ -63,7 +64,26 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
   if (order_.kill_wait_seconds() == 0) order_.set_kill_wait_seconds(kDefaultKillWait);
 }
 
+BootTime Supervisor::lease_end() const {
+  const std::chrono::seconds lease(spec_.lease_seconds());
+  const auto from = read_lease_file(lease_file_of(order_.step_directory()));
+  // The agent, if it can, is first.
+  return from.value_or(began_) + lease - std::chrono::milliseconds(lease_margin(lease)) / 2;
+}
+
+void Supervisor::watch_lease() {
+  if (spec_.lease_seconds() == 0 || phase_ != Phase::running) return lease_alarm_.reset();
+  const BootTime until = lease_end();
+  if (until <= boot_now()) {
+    lease_alarm_.reset();
+    return end("NODE FAILURE", true);
+  }
+  if (!lease_alarm_) lease_alarm_.emplace();
+  lease_alarm_->set(until);
+}
+
 void Supervisor::run() {
+  watch_lease();
   launch();
   if (prepared_) {
     for (auto& client : clients_) read_client(*client);
@@ -106,6 +126,12 @@ void Supervisor::poll_once() {
     }
     reap();
   });
+  if (lease_alarm_) {
+    add(lease_alarm_->fd(), POLLIN, [this](short) {
+      lease_alarm_->seen();
+      watch_lease();
+    });
+  }
   if (listener_) add(listener_.get(), POLLIN, [this](short) { accept_agent(); });
   for (auto& agent : agents_) {
     const auto events = static_cast<short>(POLLIN | (agent->wants_write() ? POLLOUT : 0));

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/boot_clock.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "step/container.h"
@@ -163,6 +164,10 @@ class Supervisor {
   /// Without an agent: the next one finds it by a socket.
   void await_agent();
   void run_timers();
+  /// Its job has a lease: who hears nothing of the controller for that long ends it. The agent does
+  /// it a little earlier, if it is there and can.
+  void watch_lease();
+  [[nodiscard]] BootTime lease_end() const;
   void drop_closed();
   [[nodiscard]] bool done() const;
   [[nodiscard]] std::vector<pid_t> leaders() const;
@@ -200,6 +205,8 @@ class Supervisor {
   std::uint64_t memory_kills_ = 0;
   std::string cause_;
   std::string trouble_;
+  const BootTime began_ = boot_now();
+  std::optional<BootAlarm> lease_alarm_;
   std::optional<Clock::time_point> kill_at_;
   std::optional<Clock::time_point> limit_at_;
   std::optional<Clock::time_point> retry_at_;

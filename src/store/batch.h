@@ -43,6 +43,8 @@ struct Batch {
   std::vector<std::string> deleted_partitions;
   std::vector<std::uint32_t> deleted_jobs;  // all rows and steps of these ids
   std::optional<std::uint32_t> next_job_id;
+  /// Until then nodes let jobs run whose leases are over: the controller stops, and has told them.
+  std::optional<std::int64_t> leases_rest_until;
   /// False: it may be lost by a crash of the machine until the next synced commit (creation of
   /// steps).
   bool synced = true;
@@ -50,7 +52,7 @@ struct Batch {
   [[nodiscard]] bool empty() const {
     return blobs.empty() && jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
            reservations.empty() && deleted_reservations.empty() && deleted_nodes.empty() &&
-           deleted_partitions.empty() && deleted_jobs.empty() && !next_job_id;
+           deleted_partitions.empty() && deleted_jobs.empty() && !next_job_id && !leases_rest_until;
   }
 };
 

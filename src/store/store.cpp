@@ -80,6 +80,7 @@ struct Store::Inside {
   std::uint64_t commits = 0;
   std::uint64_t synced_commits = 0;
   std::uint32_t next_job_id = 0;
+  std::int64_t leases_rest_until = 0;
   std::vector<Start> starts;  // by epoch
   bool tail_uncertain = false;
   bool full_sync = true;
@@ -345,6 +346,7 @@ Result<void> Store::Inside::read_meta() {
     if (name == "epoch") epoch = static_cast<std::uint64_t>(select->number(1));
     if (name == "commits") commits = static_cast<std::uint64_t>(select->number(1));
     if (name == "store") id = static_cast<std::uint64_t>(select->number(1));
+    if (name == "leases_rest_until") leases_rest_until = select->number(1);
     if (name == "next_job_id") next_job_id = static_cast<std::uint32_t>(select->number(1));
   }
   if (select->failed()) return select->error();
@@ -469,6 +471,7 @@ std::int64_t Store::verified_at() const {
 Result<Loaded> Store::load(std::int64_t ended_since) {
   Loaded loaded;
   loaded.next_job_id = inside_->next_job_id;
+  loaded.leases_rest_until = inside_->leases_rest_until;
   Result<void> result;
   const auto read = [&](Statement& select, auto&& row) {
     while (result && select.next()) row();
@@ -501,6 +504,7 @@ Result<void> Store::commit(const Batch& batch) {
   if (batch.empty()) return {};
   auto done = inside_->transaction(batch.synced, [&] { return inside_->writer.put(batch); });
   if (done && batch.next_job_id) inside_->next_job_id = *batch.next_job_id;
+  if (done && batch.leases_rest_until) inside_->leases_rest_until = *batch.leases_rest_until;
   return done;
 }
 

@@ -33,6 +33,7 @@ struct Loaded {
   std::vector<wire::PartitionRecord> partitions;
   std::vector<wire::ReservationRecord> reservations;
   std::uint32_t next_job_id = 0;  // 0 = never stored
+  std::int64_t leases_rest_until = 0;
 };
 
 /// What somebody was told of a store: whoever shows it again proves how far the store was once.

@@ -30,6 +30,7 @@ TEST_F(Stores, WhatWasCommittedIsThereAfterReopening) {
     row.record.set_asked_blob(store.add_blob(batch, asked.SerializeAsString()));
     batch.jobs.push_back(row);
     batch.next_job_id = 8;
+    batch.leases_rest_until = 1790000000;
     wire::StepRecord step;
     step.set_job_id(7);
     step.set_attempt(1);
@@ -55,6 +56,7 @@ TEST_F(Stores, WhatWasCommittedIsThereAfterReopening) {
   EXPECT_EQ(loaded->jobs[0].name, "name7");
   EXPECT_EQ(loaded->jobs[0].account, "acct");
   EXPECT_EQ(loaded->next_job_id, 8U);
+  EXPECT_EQ(loaded->leases_rest_until, 1790000000);
   EXPECT_EQ(loaded->nodes.at(0).flags(0), "DRAIN");
   EXPECT_EQ(loaded->partitions.at(0).name(), "p");
   EXPECT_EQ(store.asked(loaded->jobs[0].record.asked_blob())->script(), "#!/bin/sh\nhostname\n");

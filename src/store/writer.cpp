@@ -107,6 +107,9 @@ Result<void> Writer::put(const Batch& batch) {
   each(batch.reservations,
        [&](const wire::ReservationRecord& record) { return named(reservation_, record); });
   if (done && batch.next_job_id) done = put_meta("next_job_id", *batch.next_job_id);
+  if (done && batch.leases_rest_until) {
+    done = put_meta("leases_rest_until", static_cast<std::uint64_t>(*batch.leases_rest_until));
+  }
   return done;
 }
 
