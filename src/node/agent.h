@@ -64,7 +64,8 @@ class Agent {
   void set_up_fences();
   void tell_fence_trouble();
   wire::RegisterNodes registration() const;
-  void registered(const wire::Registered& message);
+  /// Whether it may serve.
+  bool registered(const wire::Registered& message);
   bool nodes_changed();
   void meet_nodes();
   [[nodiscard]] std::string hosts_file() const { return place_.spool + "/hosts"; }
@@ -86,6 +87,8 @@ class Agent {
   void renew_identity();
   void identity_renewed(const wire::IdentityRenewed& message);
   void see_epoch(std::uint64_t epoch);
+  void remember(const wire::StoreMemory& memory);
+  void write_memory(bool synced);
   void check_health();
   // agent_gpus.cpp
   void watch_gpus();
@@ -142,8 +145,12 @@ class Agent {
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;
+  std::map<std::string, std::string> refusals_;  // of nodes, as they were logged last
   std::uint64_t epoch_ = 0;
+  wire::StoreMemory memory_;  // of the controller's store, as it was told
+  net::TimerId memory_timer_ = net::TimerId::none;
   std::int64_t started_ = 0;
+  std::string instance_;
   net::TimerId health_timer_ = net::TimerId::none;
   bool by_tcp_ = false;
 };

@@ -91,7 +91,9 @@ Result<std::string> join_cluster(const Options& given) {
   if (auto good = tls::Context::node(identity.own, identity.authority); !good) {
     return pass(std::move(good.error()));
   }
+  const auto before = MachineIdentity::load(spool);
   if (auto saved = identity.save(spool); !saved) return pass(std::move(saved.error()));
+  if (!before || before->authority != identity.authority) forget_controller(spool);
   const std::string node = joined->nodes_size() > 0 ? joined->nodes(0) : name;
   std::string words = fmt::format("this machine is node {} of cluster {}: {}/identity.pem\n", node,
                                   joined->cluster(), spool);

@@ -82,11 +82,12 @@ void Uplink::take(const wire::Frame& frame) {
     const auto message = wire::decode<wire::Registered>(frame.payload);
     if (!message) return;
     registered_ = true;
-    said_lost_ = false;
-    delay_ = std::chrono::milliseconds(50);
     loop_.cancel(beat_timer_);
     beat();
-    return handlers_.registered(*message);
+    if (!handlers_.registered(*message)) return;  // it may close: that is no reason to hurry
+    said_lost_ = false;
+    delay_ = std::chrono::milliseconds(50);
+    return;
   }
   if (frame.kind == wire::Kind::Beat) {
     const auto message = wire::decode<wire::Beat>(frame.payload);
