@@ -7,10 +7,11 @@ import shutil
 import signal
 import stat
 import subprocess
+import time
 
 import pytest
 
-from cluster import Cluster, bin_dir, until
+from cluster import Cluster, bin_dir, processes_naming, until
 
 pytestmark = pytest.mark.live
 
@@ -93,3 +94,49 @@ def test_a_backup_of_a_running_cluster_goes_back_and_no_id_comes_again(cluster):
     assert int(c.submit("-H", "--wrap", "true")) > max(later)
     c.run("scontrol", "release", waits)
     assert "JobHeldAdmin" not in c.out("scontrol", "show", "job", waits)
+
+
+def test_a_new_store_is_not_taken_by_an_agent_that_knows_another(cluster):
+    """Somebody removed the directory of the store: the agent says so, and goes on when it is back, or given up."""
+    c = cluster
+    held = c.submit("-H", "--wrap", "true")
+    begun = c.submit("-o", "/dev/null", "--wrap", "sleep 300")
+    c.wait_state(begun, "RUNNING")
+    stop_controller(c)
+    shutil.move(store(c), c.work / "kept")
+    words = [bin_dir() / "berthctld", "-f", c.state / "slurm.conf", "--state", store(c), "--emulate", "--foreground"]
+
+    def serve(refused):
+        log = c.work / "other.log"
+        with open(log, "w") as out:
+            process = subprocess.Popen(words, stdout=out, stderr=out, env=c.env)
+        try:
+            until(lambda: ("belongs to another store" if refused else "2 of 2 nodes registered") in log.read_text(),
+                  what="the agent's registration")
+            assert "belongs to another store" in log.read_text() or not refused
+            assert [state.endswith("*") for state in c.out("sinfo", "-h", "-N", "-o", "%t").split()] == [refused] * 2
+            return c.out("squeue", "-h", "-o", "%i")
+        finally:
+            process.terminate()
+            process.wait(10)
+
+    def accept_later():
+        """When a loss is accepted starts are numbered by the time of day, and the later one counts."""
+        began = time.time()
+        until(lambda: time.time() > began + 3, what="a later second")
+        controller(c, "--accept-loss")
+
+    assert serve(refused=True) == ""
+    shutil.move(store(c), c.work / "empty")
+    shutil.move(c.work / "kept", store(c))
+    assert {begun, held} <= set(serve(refused=False).split())
+    stopped = store(c).rename(c.work / "kept")
+    shutil.move(c.work / "empty", store(c))
+    accept_later()
+    assert serve(refused=False) == ""  # and what ran there is ended
+    until(lambda: not any("sleep 300" in line for line in processes_naming(f"BERTH_STEP={begun}").values()), what="the end of the job")
+    shutil.rmtree(store(c))
+    stopped.rename(store(c))
+    accept_later()
+    c.start()
+    assert c.job_state(held) == "PENDING"

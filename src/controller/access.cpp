@@ -116,6 +116,7 @@ Rule rule_of(wire::Kind kind) {
     case Kind::AskGpuIdle:
     case Kind::SayInBatch:
     case Kind::EndProbation:
+    case Kind::NodeClaimed:
     case Kind::Supervise:
     case Kind::Supervised:
     case Kind::SuperviseEnd:

@@ -1,13 +1,49 @@
 #include "controller/agents.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace berth::controller {
 
-Agents::Agent& Agents::arrived(Peer peer, const wire::RegisterNodes& message, Moment now) {
+Agents::Origin Agents::Origin::of(const wire::RegisterNodes& message, std::string from) {
+  // Without the moment when a pretended node was switched on.
+  const std::string boot = message.nodes_size() > 0 ? message.nodes(0).boot_id() : std::string();
+  return {.instance = message.instance(),
+          .boot_id = boot.substr(0, boot.find(' ')),
+          .from = std::move(from),
+          .address = message.address()};
+}
+
+std::string Agents::Origin::text() const {
+  std::string out = address.unix_path().empty()
+                        ? fmt::format("{} ({}:{}", from, address.host(), address.port())
+                        : address.unix_path();
+  if (address.unix_path().empty()) {
+    if (!boot_id.empty()) out += ", boot " + boot_id;
+    out += ")";
+  }
+  return out;
+}
+
+bool Agents::succeeds(const Origin& first, const Origin& second) {
+  if (first.from != second.from || first.address.unix_path() != second.address.unix_path() ||
+      first.address.host() != second.address.host() ||
+      first.address.port() != second.address.port()) {
+    return false;
+  }
+  if (!first.instance.empty() && first.instance == second.instance) return true;
+  // Two agents cannot have one socket on one machine: the first has ended. Another machine may
+  // have the same address, behind a router or because its image was copied.
+  return first.boot_id.empty() || second.boot_id.empty() || first.boot_id == second.boot_id;
+}
+
+Agents::Agent& Agents::arrived(Peer peer, const wire::RegisterNodes& message, Origin origin,
+                               Moment now) {
   Agent& agent = agents_[peer];
-  agent.address = message.address();
+  agent.origin = std::move(origin);
+  agent.claims.clear();
   agent.limits.assign(message.limits().begin(), message.limits().end());
   agent.refused = false;
   agent.heard = now;
@@ -21,13 +57,20 @@ std::optional<Peer> Agents::serving(std::string_view node) const {
   return found->second;
 }
 
-bool Agents::served_elsewhere(std::string_view node, Peer peer,
-                              const wire::NodeAddress& address) const {
+std::optional<Peer> Agents::served_elsewhere(std::string_view node, Peer peer,
+                                             const Origin& origin) const {
   const auto other = serving(node);
-  if (!other || *other == peer) return false;
-  const wire::NodeAddress& known = find(*other)->address;
-  return known.unix_path() != address.unix_path() || known.host() != address.host() ||
-         known.port() != address.port();
+  if (!other || *other == peer || succeeds(find(*other)->origin, origin)) return std::nullopt;
+  return other;
+}
+
+std::vector<Peer> Agents::claimants(const std::vector<std::string>& nodes) const {
+  std::vector<Peer> out;
+  for (const auto& [peer, agent] : agents_) {
+    const auto claimed = [&](const std::string& node) { return agent.claims.contains(node); };
+    if (std::ranges::any_of(nodes, claimed)) out.push_back(peer);
+  }
+  return out;
 }
 
 void Agents::serve(Peer peer, const std::string& node) {
@@ -46,7 +89,7 @@ void Agents::no_longer(Peer peer, const std::string& node) {
   if (agent == agents_.end() || serving(node) != peer) return;
   std::erase(agent->second.nodes, node);
   by_node_.erase(node);
-  last_address_.insert_or_assign(node, agent->second.address);
+  last_address_.insert_or_assign(node, agent->second.origin.address);
 }
 
 std::vector<std::string> Agents::left(Peer peer) {
@@ -55,7 +98,7 @@ std::vector<std::string> Agents::left(Peer peer) {
   std::vector<std::string> nodes = std::move(found->second.nodes);
   for (const std::string& node : nodes) {
     by_node_.erase(node);
-    last_address_.insert_or_assign(node, found->second.address);
+    last_address_.insert_or_assign(node, found->second.origin.address);
   }
   agents_.erase(found);
   return nodes;
@@ -126,7 +169,7 @@ std::set<std::string> Agents::limits() const {
 wire::NodeAddress Agents::address_of(std::string_view node) const {
   wire::NodeAddress address;
   if (const auto peer = serving(node)) {
-    if (const Agent* agent = find(*peer)) address = agent->address;
+    if (const Agent* agent = find(*peer)) address = agent->origin.address;
   } else if (const auto last = last_address_.find(node); last != last_address_.end()) {
     address = last->second;
   }

@@ -20,23 +20,37 @@ class Agents {
  public:
   using Moment = std::chrono::steady_clock::time_point;
 
-  struct Agent {
+  /// Which process on which machine.
+  struct Origin {
+    std::string instance;  // of the process; "" = an agent of an older berth
+    std::string boot_id;   // of the machine; "" = not told
+    std::string from;      // the address of its connection; "" = a unix socket
     wire::NodeAddress address;
+    static Origin of(const wire::RegisterNodes& message, std::string from);
+    /// "10.0.0.7 (h1:6818, boot 0c3f…)".
+    [[nodiscard]] std::string text() const;
+  };
+  struct Agent {
+    Origin origin;
     std::vector<std::string> nodes;
     std::vector<std::string> limits;  // what it cannot enforce, in words
     bool refused = false;             // some of its nodes were not in slurm.conf
+    std::set<std::string> claims;     // nodes that it would serve if another agent did not
     Moment heard;
     bool silent = false;  // nothing has come for too long; its nodes do not respond
   };
 
   /// A connection registers as an agent, perhaps again.
-  Agent& arrived(Peer peer, const wire::RegisterNodes& message, Moment now);
+  Agent& arrived(Peer peer, const wire::RegisterNodes& message, Origin origin, Moment now);
   /// Who serves the node now; nullopt when nobody does.
   [[nodiscard]] std::optional<Peer> serving(std::string_view node) const;
-  /// Another agent serves the node. One at the same address is the same agent, which comes back
-  /// before its old connection was seen to be dead.
-  [[nodiscard]] bool served_elsewhere(std::string_view node, Peer peer,
-                                      const wire::NodeAddress& address) const;
+  /// The connection of another agent that serves the node; it goes on until it is silent for too
+  /// long. nullopt also when it is the same agent, or its successor on the same machine, which
+  /// comes back before its old connection was seen to be dead.
+  [[nodiscard]] std::optional<Peer> served_elsewhere(std::string_view node, Peer peer,
+                                                     const Origin& origin) const;
+  /// Agents that would serve one of these nodes, which another one has left.
+  [[nodiscard]] std::vector<Peer> claimants(const std::vector<std::string>& nodes) const;
   /// The node is served by this connection from now on.
   void serve(Peer peer, const std::string& node);
   /// This connection has registered without the node: nobody serves it.
@@ -67,6 +81,9 @@ class Agents {
   /// Of an agent that is away it is the last one: whoever was granted a step in that moment dials
   /// until it is back.
   [[nodiscard]] wire::NodeAddress address_of(std::string_view node) const;
+
+  /// The second one is the first one, or has taken its place on the same machine.
+  [[nodiscard]] static bool succeeds(const Origin& first, const Origin& second);
 
  private:
   std::map<Peer, Agent> agents_;

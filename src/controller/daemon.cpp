@@ -122,7 +122,7 @@ Result<void> run_controller(const Options& options) {
                               {.setup = std::move(*setup),
                                .state = state,
                                .run = run,
-                               .conf = options.conf,
+                               .conf = conf,
                                .emulate = options.emulate,
                                .host = host_name(),
                                .shut = [&] { loop.stop(); }});

@@ -96,6 +96,7 @@ void Engine::begin(const job::BeginJob& effect, job::Time now) {
         *message.add_prolog_environment() = std::move(variable);
       }
     }
+    *message.mutable_memory() = memory();
     if (message.has_batch()) {
       tickets_.sign_step(*message.mutable_batch()->mutable_ticket(), node);
     }

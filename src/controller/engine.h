@@ -184,6 +184,13 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
+  /// What this store says to an agent that was told of a store; an error when it is an older copy
+  /// or another one.
+  Result<void> check_memory(const wire::RegisterNodes& message) const;
+  [[nodiscard]] wire::StoreMemory memory() const;
+  void claimed(const Request& request, const std::string& node, Peer first);
+  /// Nobody serves these nodes any more: whoever was refused for them may try again.
+  void let_claimants_try(Turn& turn, const std::vector<std::string>& nodes);
   void drop_forged_steps(const Request& request, wire::NodeReport& report);
   /// For lines that whoever sent the request can cause as often as he likes.
   [[nodiscard]] Log::Source log_of(const Request& request);

@@ -260,6 +260,7 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
     link.visit->begin_work(payload.size());
   }
   Request request{peer, link.caller, kind, std::move(payload), link.node};
+  if (kind == wire::Kind::RegisterNodes) request.from = link.connection->remote_host();
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
   } else {

@@ -43,6 +43,8 @@ struct Request {
   std::string payload;
   /// Of the node whose certificate was shown; null on a unix socket and for users.
   std::shared_ptr<const tls::Bearer> node = {};
+  /// Of a registration over TCP: the address it came from.
+  std::string from = {};
 };
 
 /// Whose lines these are in the log: "node n1" where a certificate was shown, else "uid 1000".

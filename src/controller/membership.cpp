@@ -118,6 +118,17 @@ void Engine::renew_identity(Turn& /*turn*/, const Request& request) {
   const auto message = decoded<wire::RenewIdentity>(request);
   if (!message || !request.node) return;
   wire::IdentityRenewed reply;
+  // The certificate before it becomes void: a copy of a machine could take that of the machine.
+  const auto& nodes = request.node->nodes;
+  const auto other = std::ranges::find_if(nodes, [&](const std::string& node) {
+    const auto first = agents_.serving(node);
+    return first && *first != request.peer;
+  });
+  if (other != nodes.end()) {
+    *reply.mutable_refusal() = wire::to_refusal(
+        fail(Code::conflict, fmt::format("node {} is served by another agent", *other)).error());
+    return outbox_.answer(request.peer, reply);
+  }
   if (auto certificate = parts_.identities.renew(*request.node, message->wish())) {
     reply.set_certificate(std::move(*certificate));
   } else {

@@ -15,6 +15,10 @@ namespace {
 /// So long a controller that was stopped in order may be away before leases count.
 constexpr std::chrono::hours kUpgrade{1};
 
+std::string next_job(std::uint32_t id) {
+  return id == 0 ? "no job yet" : fmt::format("next job {}", id);
+}
+
 Caller self() {
   return Caller{0, 0, true};
 }
@@ -32,41 +36,44 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   reply.set_epoch(tickets_.epoch());
   *reply.mutable_config() = setup_.node_config;
   Agents::Agent* agent = nullptr;
-  // A node that has seen a later controller must not be told what to do by an older one.
-  const bool outdated = message->epoch() > tickets_.epoch();
-  if (outdated) {
-    log_of(request).error(
-        "the agent at {} has seen epoch {} of a controller, this one has {}: its state is an old "
-        "copy",
-        message->address().unix_path() + message->address().host(), message->epoch(),
-        tickets_.epoch());
+  const Agents::Origin origin = Agents::Origin::of(*message, request.from);
+  // An agent that knows a later store, or another one, must not be told what to do by this one.
+  const Result<void> known = check_memory(*message);
+  if (!known) {
+    log_of(request).error("the agent at {} is refused: {}; {}", origin.text(), known.error().what(),
+                          known.error().hint);
   } else {
+    *reply.mutable_memory() = memory();
     outbox_.make_agent(request.peer);
-    agent = &agents_.arrived(request.peer, *message, turn.moment);
+    agent = &agents_.arrived(request.peer, *message, origin, turn.moment);
   }
   if (agent != nullptr) lose_unnamed(turn, request.peer, *message);
-  if (request.node) {
-    if (auto kept = parts_.identities.seen(*request.node); !kept) {
-      log_of(request).error("{}", kept.error().what());
-    }
-  }
   std::size_t accepted = 0;
   for (wire::NodeReport& report : *message->mutable_nodes()) {
     drop_forged_steps(request, report);
     wire::NodeVerdict& verdict = *reply.add_nodes();
     verdict.set_name(report.name());
     Result<void> done;
-    if (outdated) {
-      done = fail(Code::io, "the controller's state is an old copy");
+    if (!known) {
+      done = pass(known.error());
     } else if (request.node && !(done = parts_.identities.check(*request.node, report.name()))) {
       // It is another node's, or nobody's any more.
-    } else if (agents_.served_elsewhere(report.name(), request.peer, message->address())) {
-      done = fail(Code::conflict, fmt::format("node {} is served by another agent", report.name()));
+    } else if (const auto first = agents_.served_elsewhere(report.name(), request.peer, origin)) {
+      claimed(request, report.name(), *first);
+      agent->claims.insert(report.name());
+      done = fail(Code::conflict,
+                  fmt::format("node {} is served by another agent, at {}", report.name(),
+                              agents_.find(*first)->origin.text()),
+                  "this machine or its spool may be a copy of that one: `berth join` gives it a "
+                  "name of its own");
     } else {
       done = state_->register_node(report, *message, turn.now);
     }
     if (!done) {
-      log_of(request).error("node {} may not register: {}", report.name(), done.error().what());
+      if (known) {
+        log_of(request).error("node {} may not register from {}: {}", report.name(), origin.text(),
+                              done.error().what());
+      }
       *verdict.mutable_refusal() = wire::to_refusal(done.error());
       if (agent != nullptr) agent->refused = true;
       continue;
@@ -81,14 +88,82 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
     }
     ++accepted;
   }
+  // A copy of a machine's identity must not make that of the machine void.
+  if (request.node && accepted > 0) {
+    if (auto kept = parts_.identities.seen(*request.node); !kept) {
+      log_of(request).error("{}", kept.error().what());
+    }
+  }
   log_of(request).info("{} of {} nodes registered by the agent at {}", accepted,
-                       message->nodes_size(),
-                       message->address().unix_path() + message->address().host());
+                       message->nodes_size(), origin.text());
   turn.thens.push_back({request.peer, Then::When::any_time,
-                        [this, peer = request.peer, outdated, reply = std::move(reply)] {
+                        [this, peer = request.peer, refused = !known, reply = std::move(reply)] {
                           outbox_.push(peer, reply);
-                          if (outdated) outbox_.close(peer);
+                          if (refused) outbox_.close(peer);
                         }});
+}
+
+wire::StoreMemory Engine::memory() const {
+  const store::Memory now = store_.memory();
+  wire::StoreMemory out;
+  out.set_store(now.store);
+  out.set_epoch(now.epoch);
+  out.set_mark(now.mark);
+  out.set_commits(now.commits);
+  out.set_next_job_id(now.next_job_id);
+  return out;
+}
+
+Result<void> Engine::check_memory(const wire::RegisterNodes& message) const {
+  constexpr std::string_view kAccept =
+      "`berthctld --accept-loss`, while it does not run, goes on with this store: what runs on "
+      "nodes and is not in it ends";
+  const wire::StoreMemory& told = message.memory();
+  const store::Memory own = store_.memory();
+  if (message.has_memory()) {
+    const auto line = store_.line_of({.store = told.store(),
+                                      .epoch = told.epoch(),
+                                      .mark = told.mark(),
+                                      .commits = told.commits(),
+                                      .next_job_id = told.next_job_id()});
+    if (line == store::Store::Line::foreign) {
+      return fail(
+          Code::conflict,
+          fmt::format("the node belongs to another store ({}), not to this controller's, in "
+                      "{} ({})",
+                      next_job(told.next_job_id()), parts_.state, next_job(own.next_job_id)),
+          fmt::format("start berthctld with that store (its StateSaveLocation, or `berth "
+                      "restore` of a backup); {}",
+                      kAccept));
+    }
+    if (line == store::Store::Line::same) return {};
+  } else if (message.epoch() <= tickets_.epoch()) {
+    return {};
+  }
+  return fail(
+      Code::conflict,
+      fmt::format("this controller's store, in {}, is an old copy: the agent has seen start "
+                  "{} with {} commits, this is start {} with {}",
+                  parts_.state, std::max(message.epoch(), told.epoch()), told.commits(), own.epoch,
+                  own.commits),
+      fmt::format("start berthctld with the newest one; {}", kAccept));
+}
+
+/// Somebody says that he serves a node, which an agent does. Both are told; if the first one is
+/// dead and its machine back, what is sent to it shows it.
+void Engine::claimed(const Request& request, const std::string& node, Peer first) {
+  wire::NodeClaimed message;
+  message.set_node(node);
+  const Agents::Origin* origin = &agents_.find(request.peer)->origin;
+  message.set_from(origin->text());
+  outbox_.push(first, message);
+}
+
+void Engine::let_claimants_try(Turn& turn, const std::vector<std::string>& nodes) {
+  for (const Peer peer : agents_.claimants(nodes)) {
+    outbox_.close(peer);
+    peer_left(turn, peer);
+  }
 }
 
 /// What no controller has made did not begin by right.
@@ -110,17 +185,22 @@ void Engine::lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& mess
   if (before.empty()) return;
   std::set<std::string_view> named;
   for (const wire::NodeReport& report : message.nodes()) named.insert(report.name());
+  std::vector<std::string> left;
   for (const std::string& node : before) {
     if (named.contains(node)) continue;
     agents_.no_longer(peer, node);
     state_->node_lost(node, turn.now);
     changed_nodes_.insert(node);
+    left.push_back(node);
   }
+  let_claimants_try(turn, left);
 }
 
 void Engine::configure_agents(Turn& turn) {
   for (const Peer peer : agents_.all()) {
-    const Agents::Agent& agent = *agents_.find(peer);
+    const Agents::Agent* known = agents_.find(peer);
+    if (known == nullptr) continue;  // it has left with the one before
+    const Agents::Agent& agent = *known;
     if (agent.refused) {
       // Its other nodes may be welcome now: it registers again.
       outbox_.close(peer);
@@ -260,6 +340,7 @@ void Engine::peer_left(Turn& turn, Peer peer) {
     state_->node_lost(node, heard);
     changed_nodes_.insert(node);
   }
+  let_claimants_try(turn, nodes);
   const Owners::Left left = owners_.lost(peer);
   for (const std::uint64_t key : left.asked) {
     std::erase(held_steps_, key);

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "auth/ticket.h"
 #include "base/whole_file.h"
@@ -55,6 +57,24 @@ void publish_authority(Log& log, const std::string& conf, const tls::Authority& 
   if (auto done = write_whole_file(path, authority.certificate(), 0644); !done) {
     log.info("{}: `berth join` puts it on nodes; login machines need a copy", done.error().what());
   }
+}
+
+/// A store in which nothing was ever done is not that of a cluster whose machines know another
+/// authority: it would hand out the same job ids again, to nodes that work for another controller.
+Result<void> check_authority(const ServiceOptions& options, const store::Store& store,
+                             const tls::Authority& own) {
+  const std::string path = net::authority_file(options.conf);
+  std::ifstream file(path);
+  const std::string known{std::istreambuf_iterator<char>(file), {}};
+  if (known.empty() || known == own.certificate() || !store.blank()) return {};
+  return fail(
+      Code::conflict,
+      fmt::format("there is nothing in {}, and {} is the authority of a cluster that has another "
+                  "store",
+                  options.state, path),
+      "start berthctld on the machine that has the store, or with its StateSaveLocation; if it is "
+      "lost, `berth restore FILE` puts a backup in its place; `berthctld --accept-loss` begins "
+      "anew without any job, and then every node has to join again");
 }
 
 /// Where other machines find this controller.
@@ -132,6 +152,11 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
       {.beside =
            has_other_machines(options.setup, options.emulate, options.host) ? options.run : ""});
   if (!store) return pass(std::move(store.error()));
+  if (has_other_machines(options.setup, options.emulate, options.host)) {
+    if (auto good = check_authority(options, *store, identities->authority()); !good) {
+      return pass(std::move(good.error()));
+    }
+  }
   store->copy_log_beside();
   const auto epoch = store->raise_epoch();
   if (!epoch) return pass(epoch.error());

@@ -280,6 +280,79 @@ TEST_F(ServiceTest, AControllerWithAnOldCopyOfItsStateIsNotObeyed) {
   }
 }
 
+TEST_F(ServiceTest, AnAgentThatKnowsAnotherStoreIsTurnedAway) {
+  wire::StoreMemory told;
+  {
+    FakeAgent agent(socket());
+    agent.enroll();
+    told = agent.registered.memory();
+    EXPECT_NE(told.store(), 0U);
+    EXPECT_EQ(told.epoch(), 1U);
+  }
+  const auto verdict = [&](const wire::StoreMemory& memory) {
+    FakeAgent agent(socket());
+    wire::RegisterNodes report = agent.report();
+    *report.mutable_memory() = memory;
+    report.set_epoch(1);
+    agent.send(report);
+    const auto registered = agent.next<wire::Registered>();
+    const auto& refusal = registered.nodes(0).refusal();
+    EXPECT_EQ(refusal.lines_size() == 0, registered.has_memory())
+        << "an agent learns nothing of it";
+    return refusal.lines_size() == 0 ? std::string() : refusal.lines(0).text();
+  };
+  EXPECT_EQ(verdict(told), "");
+  wire::StoreMemory other = told;
+  other.set_store(told.store() + 1);
+  EXPECT_THAT(verdict(other), testing::HasSubstr("belongs to another store"));
+  other = told;
+  other.set_commits(told.commits() + 1000);
+  EXPECT_THAT(verdict(other), testing::HasSubstr("is an old copy"));
+  other = told;
+  other.set_mark(told.mark() + 1);
+  EXPECT_THAT(verdict(other), testing::HasSubstr("is an old copy"));
+}
+
+TEST_F(ServiceTest, ASecondAgentOfANodeIsRefusedWhileTheFirstIsThere) {
+  const auto report = [&](const FakeAgent& agent, const std::string& path, std::string instance) {
+    wire::RegisterNodes message = agent.report();
+    message.mutable_address()->set_unix_path(path);
+    message.set_instance(std::move(instance));
+    return message;
+  };
+  auto first = std::make_unique<FakeAgent>(socket());
+  first->enroll(report(*first, "/first.sock", "a"));
+  FakeAgent second(socket());
+  second.send(report(second, "/second.sock", "b"));
+  const auto refused = second.next<wire::Registered>();
+  ASSERT_TRUE(refused.nodes(0).has_refusal());
+  EXPECT_THAT(refused.nodes(0).refusal().lines(0).text(),
+              testing::HasSubstr("served by another agent, at /first.sock"));
+  EXPECT_TRUE(refused.nodes(0).key().empty());
+  const auto told = first->next<wire::NodeClaimed>();
+  EXPECT_EQ(told.node(), "n1");
+  EXPECT_EQ(told.from(), "/second.sock");
+  first->next<wire::NodeClaimed>();  // n2
+  // The first one comes back before its connection is seen to be dead: it is the same agent.
+  FakeAgent again(socket());
+  again.enroll(report(again, "/first.sock", "a"));
+  // It goes for good: the second one is to try again.
+  first.reset();
+  {
+    FakeAgent last(socket());
+    last.enroll(report(last, "/first.sock", "c"));
+    wire::RegisterNodes none = report(last, "/first.sock", "c");
+    none.clear_nodes();
+    last.send(none);
+    last.next<wire::Registered>();
+  }
+  wire::Beat beat;
+  beat.set_ask(true);
+  EXPECT_FALSE(second.ask<wire::Beat>(beat)) << "its connection is closed";
+  FakeAgent third(socket());
+  third.enroll(report(third, "/second.sock", "b"));
+}
+
 TEST_F(ServiceTest, ANewConfigurationReachesAgents) {
   FakeAgent agent(socket());
   agent.enroll();

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "controller/own_host.h"
 #include "controller/users.h"
 #include "job/silence.h"
 #include "settings/settings.h"
@@ -113,6 +114,11 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
       return fail(Code::bad_config, text, "use preempt/partition_prio or preempt/none");
     }
     setup.notes.push_back(text);
+  }
+  if (const auto& named = config->slurm.daemon.controllers; !emulated) {
+    if (auto done = check_controller_host(named, this_host()); !done) {
+      return pass(std::move(done.error()));
+    }
   }
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));

@@ -33,7 +33,9 @@ job::PartitionPolicy::Members members_of(const std::vector<std::string>& groups)
 /// What policy reads of a PartitionName line.
 job::PartitionPolicy partition_policy(const conf::PartitionRules& rules);
 
-/// Reads the file and the gres.conf and cgroup.conf beside it.
+/// Reads the file and the gres.conf and cgroup.conf beside it. An error where this machine is not
+/// the controller's, unless the cluster is pretended: then its slurm.conf may be that of another
+/// one.
 Result<Setup> read_setup(const std::string& conf, bool emulated);
 
 }  // namespace berth::controller

@@ -14,7 +14,7 @@ using Moment = StepReadings::Moment;
 constexpr Peer kAsker = 1;
 constexpr Peer kAgent = 10;
 constexpr Peer kOther = 11;
-const Moment kStart{};
+const Moment kFirstMoment{};
 
 StepReadings::Question question(Peer peer, std::vector<StepReadings::Node> nodes,
                                 bool with_pids = false) {
@@ -57,7 +57,7 @@ class Readings : public testing::Test {
 
 TEST_F(Readings, NodesArePutTogether) {
   ASSERT_TRUE(readings_.ask(
-      question(kAsker, {{"n1", kAgent}, {"n2", kAgent}, {"n3", kOther}}, true), kStart));
+      question(kAsker, {{"n1", kAgent}, {"n2", kAgent}, {"n3", kOther}}, true), kFirstMoment));
   const auto asks = sent<wire::MeasureOnNodes>();
   ASSERT_EQ(asks.size(), 2U) << "one message for each agent";
   EXPECT_EQ(asks[0].second.nodes_size(), 2);
@@ -86,15 +86,15 @@ TEST_F(Readings, NodesArePutTogether) {
 TEST_F(Readings, WhoDoesNotAnswerIsNamed) {
   ASSERT_TRUE(readings_.ask(
       question(kAsker, {{"n1", kAgent}, {"n2", kOther}, {"n3", std::nullopt}, {"n4", 12}}),
-      kStart));
+      kFirstMoment));
   const std::uint64_t number = sent<wire::MeasureOnNodes>()[0].second.number();
   answers(kAgent, number, "n1", 0, 100);
   readings_.lost(12);
   EXPECT_EQ(readings_.awaited(), 1U);
-  ASSERT_EQ(readings_.next_deadline(), kStart + StepReadings::kPatience);
-  readings_.pass_time(kStart + StepReadings::kPatience - std::chrono::milliseconds(1));
+  ASSERT_EQ(readings_.next_deadline(), kFirstMoment + StepReadings::kPatience);
+  readings_.pass_time(kFirstMoment + StepReadings::kPatience - std::chrono::milliseconds(1));
   EXPECT_TRUE(readings_.take_acts().empty());
-  readings_.pass_time(kStart + StepReadings::kPatience);
+  readings_.pass_time(kFirstMoment + StepReadings::kPatience);
   const auto replies = sent<wire::StepsMeasured>();
   ASSERT_EQ(replies.size(), 1U);
   const wire::MeasuredStep& step = replies[0].second.asked(0).steps(0);
@@ -111,7 +111,7 @@ TEST_F(Readings, WhatEndedOnSomeNodesIsPartOfTheSum) {
   wire::StepFigures first;
   wire::note(*first.mutable_memory(), 0, 700);
   wire::add_figures(asked.steps[0].ended, first, "n1");
-  ASSERT_TRUE(readings_.ask(std::move(asked), kStart));
+  ASSERT_TRUE(readings_.ask(std::move(asked), kFirstMoment));
   const auto asks = sent<wire::MeasureOnNodes>();
   ASSERT_EQ(asks.size(), 1U) << "n1 is not asked";
   EXPECT_EQ(asks[0].first, kOther);
@@ -126,7 +126,7 @@ TEST_F(Readings, WhatEndedOnSomeNodesIsPartOfTheSum) {
 }
 
 TEST_F(Readings, WhoCannotAskItsSupervisorIsNamed) {
-  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", kAgent}, {"n2", kOther}}), kStart));
+  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", kAgent}, {"n2", kOther}}), kFirstMoment));
   const std::uint64_t number = sent<wire::MeasureOnNodes>()[0].second.number();
   answers(kAgent, number, "n1", 0, 100);
   wire::MeasuredOnNode unable;
@@ -144,14 +144,14 @@ TEST_F(Readings, WhoCannotAskItsSupervisorIsNamed) {
 
 TEST_F(Readings, ManyAskersCostTheNodesWhatOneDoes) {
   for (Peer asker = 1; asker <= 5; ++asker) {
-    ASSERT_TRUE(readings_.ask(question(asker, {{"n1", kAgent}}), kStart));
+    ASSERT_TRUE(readings_.ask(question(asker, {{"n1", kAgent}}), kFirstMoment));
   }
   const auto asks = sent<wire::MeasureOnNodes>();
   ASSERT_EQ(asks.size(), 1U);
   answers(kAgent, asks[0].second.number(), "n1", 0, 100);
   EXPECT_EQ(sent<wire::StepsMeasured>().size(), 5U);
   // The next one is a new reading.
-  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", kAgent}}), kStart));
+  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", kAgent}}), kFirstMoment));
   EXPECT_EQ(sent<wire::MeasureOnNodes>().size(), 1U);
 }
 
@@ -160,15 +160,15 @@ TEST_F(Readings, WhatNeedsNobodyIsAnsweredAtOnce) {
   nothing.peer = kAsker;
   nothing.answer.add_asked()->set_fault("no job");
   nothing.answer.add_asked()->add_steps()->set_denied(true);
-  ASSERT_TRUE(readings_.ask(std::move(nothing), kStart));
+  ASSERT_TRUE(readings_.ask(std::move(nothing), kFirstMoment));
   EXPECT_EQ(sent<wire::StepsMeasured>().size(), 1U);
-  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", std::nullopt}}), kStart));
+  ASSERT_TRUE(readings_.ask(question(kAsker, {{"n1", std::nullopt}}), kFirstMoment));
   EXPECT_EQ(sent<wire::StepsMeasured>()[0].second.asked(0).steps(0).missing(0), "n1");
 }
 
 TEST_F(Readings, ThereIsAnEndOfWhatIsAsked) {
   const std::vector<StepReadings::Node> all(StepReadings::kMostAsked + 1, {"n1", kAgent});
-  EXPECT_FALSE(readings_.ask(question(kAsker, all), kStart));
+  EXPECT_FALSE(readings_.ask(question(kAsker, all), kFirstMoment));
   EXPECT_TRUE(readings_.take_acts().empty());
 }
 

@@ -50,6 +50,8 @@ struct SocketAddress {
 /// glibc's name service where a static program has not. Blocks up to `patience`.
 Result<SocketAddress> resolve(const Address& address,
                               std::chrono::milliseconds patience = std::chrono::seconds(5));
+/// "10.0.0.7", "fd00::1"; "" for what is not an internet address.
+std::string number_of(const sockaddr& address);
 /// "cannot connect to …", and why (errno).
 std::unexpected<Error> unreachable(const Address& address, int trouble);
 

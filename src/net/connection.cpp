@@ -1,6 +1,5 @@
 #include "net/connection.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -390,13 +389,7 @@ std::string Connection::remote_host() const {
   sockaddr_storage other{};
   socklen_t size = sizeof other;
   if (!fd_ || ::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&other), &size) != 0) return {};
-  char text[INET6_ADDRSTRLEN]{};
-  if (other.ss_family == AF_INET) {
-    ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(&other)->sin_addr, text, sizeof text);
-  } else if (other.ss_family == AF_INET6) {
-    ::inet_ntop(AF_INET6, &reinterpret_cast<sockaddr_in6*>(&other)->sin6_addr, text, sizeof text);
-  }
-  return text;
+  return number_of(reinterpret_cast<const sockaddr&>(other));
 }
 
 }  // namespace berth::net

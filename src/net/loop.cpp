@@ -179,6 +179,7 @@ void Loop::unwatch(int fd) {
 }
 
 void Loop::on_signal(int signal, Callback fn) {
+  off_signal(signal);
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, signal);
@@ -189,7 +190,14 @@ void Loop::on_signal(int signal, Callback fn) {
     signalfd_siginfo info{};
     while (::read(raw, &info, sizeof info) == sizeof info) call();
   });
-  signals_.push_back(std::move(fd));
+  signals_.emplace(signal, std::move(fd));
+}
+
+void Loop::off_signal(int signal) {
+  const auto found = signals_.find(signal);
+  if (found == signals_.end()) return;
+  unwatch(found->second.get());
+  signals_.erase(found);
 }
 
 }  // namespace berth::net

@@ -67,8 +67,10 @@ class Loop {
   void unwatch(int fd);
 
   /// Blocks the signal for this thread (call before threads are made) and calls fn for each
-  /// delivery. Children inherit the block: who spawns resets their mask.
+  /// delivery, and no other one any more. Children inherit the block: who spawns resets their mask.
   void on_signal(int signal, Callback fn);
+  /// Nobody hears of the signal any more; it stays blocked.
+  void off_signal(int signal);
 
   /// Memory that reads of all connections share; valid within one callback.
   std::vector<char>& scratch() { return scratch_; }
@@ -91,7 +93,7 @@ class Loop {
   std::unordered_map<std::uint64_t, std::multimap<Clock::time_point, Timer>::iterator> timer_by_id_;
   std::uint64_t last_timer_ = 0;
   std::uint32_t last_watch_ = 0;
-  std::vector<Fd> signals_;
+  std::map<int, Fd> signals_;
   std::vector<char> scratch_;
   std::mutex mutex_;  // guards posted_ and stopped_
   std::vector<Callback> posted_;

@@ -100,6 +100,18 @@ std::optional<std::string> from_getent(const std::string& host,
 
 }  // namespace
 
+std::string number_of(const sockaddr& address) {
+  char text[INET6_ADDRSTRLEN]{};
+  if (address.sa_family == AF_INET) {
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text,
+                sizeof text);
+  } else if (address.sa_family == AF_INET6) {
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text,
+                sizeof text);
+  }
+  return text;
+}
+
 Result<SocketAddress> resolve(const Address& address, std::chrono::milliseconds patience) {
   if (address.is_unix()) {
     sockaddr_un local{};

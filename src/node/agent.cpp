@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "auth/random.h"
 #include "base/version.h"
 #include "net/paths.h"
 #include "node/gpu_holder.h"
@@ -23,6 +24,14 @@
 #include "wire/step_ids.h"
 
 namespace berth::node {
+namespace {
+
+/// Between two writes of how far the controller's store is.
+constexpr std::chrono::seconds kBetweenMemories{10};
+/// Of what tells this process from other agents; kept nowhere, so that no copy of a disk has it.
+constexpr std::size_t kInstanceBytes = 16;
+
+}  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::open(net::Loop& loop, Log& log, Inventory inventory,
                                            Place place) {
@@ -62,7 +71,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .config = {}},
       uplink_(loop, log,
               {.registration = [this] { return registration(); },
-               .registered = [this](const wire::Registered& m) { registered(m); },
+               .registered = [this](const wire::Registered& m) { return registered(m); },
                .frame = [this](const wire::Frame& frame) { take(frame); },
                .trusted =
                    [this](uid_t uid) {
@@ -73,6 +82,8 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                .asked = [this](std::uint64_t number) { lease_.sent(number, boot_now()); },
                .answered =
                    [this](std::uint64_t number) {
+                     // To an agent none of whose nodes it takes the controller gives answers, too.
+                     if (keys_.empty()) return;
                      lease_.answered(number);
                      lease_renewed();
                    },
@@ -140,7 +151,8 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
       gpu_watch_(loop, log, children_,
                  {.round = [this](const GpuRound& round) { gpus_seen(round); },
                   .xid = [this](const survey::Xid& xid) { xid_seen(xid); }}),
-      started_(std::time(nullptr)) {
+      started_(std::time(nullptr)),
+      instance_(auth::random_bytes(kInstanceBytes)) {
   std::string why_not;
   const conf::CgroupConf limits = inventory_.fences.limits.value_or(conf::CgroupConf());
   cgroups_ = Cgroups::find({.spool = place_.spool,
@@ -176,6 +188,10 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
 
 Agent::~Agent() {
   loop_.unwatch(lease_alarm_.fd());
+  if (memory_timer_ != net::TimerId::none) {
+    loop_.cancel(memory_timer_);
+    write_memory(false);
+  }
   fencing_.leave();
   cgroups_.leave();
 }
@@ -217,8 +233,14 @@ bool Agent::write_names() const {
 }
 
 Result<void> Agent::start() {
-  const auto epoch = step::read_file(place_.spool + "/epoch");
+  const auto epoch = step::read_file(epoch_file(place_.spool));
   if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
+  const auto memory = step::read_file(store_memory_file(place_.spool));
+  if (memory && !memory_.ParseFromString(*memory)) {
+    log_.error("{} cannot be read: an old copy of the controller's store would not be noticed",
+               store_memory_file(place_.spool));
+    memory_.Clear();
+  }
   adopt();
   watch_leases();
   if (place_.emulated) {
@@ -352,6 +374,8 @@ wire::RegisterNodes Agent::registration() const {
   }
   message.set_version(std::string(kBerthVersion));
   message.set_epoch(epoch_);
+  message.set_instance(instance_);
+  if (memory_.store() != 0) *message.mutable_memory() = memory_;
   message.set_emulated(place_.emulated);
   message.set_started(started_);
   for (const std::string& limit : limits_) message.add_limits(limit);
@@ -366,30 +390,58 @@ wire::RegisterNodes Agent::registration() const {
   return message;
 }
 
-void Agent::see_epoch(std::uint64_t epoch) {
-  if (epoch <= epoch_) return;
-  epoch_ = epoch;
-  if (!step::write_file(place_.spool + "/epoch", std::to_string(epoch), 0600, true)) {
-    log_.error("{}/epoch: {}", place_.spool, std::strerror(errno));
+/// What the controller's store was at last. A crash may lose the last moments of it, which then ask
+/// for less.
+void Agent::remember(const wire::StoreMemory& memory) {
+  if (memory.store() == 0) return;
+  const bool other = memory.store() != memory_.store() || memory.mark() != memory_.mark();
+  if (!other && memory.commits() <= memory_.commits()) return;
+  memory_ = memory;
+  if (other) return write_memory(true);
+  if (memory_timer_ != net::TimerId::none) return;
+  memory_timer_ = loop_.after(kBetweenMemories, [this] {
+    memory_timer_ = net::TimerId::none;
+    write_memory(false);
+  });
+}
+
+void Agent::write_memory(bool synced) {
+  const std::string path = store_memory_file(place_.spool);
+  if (!step::write_file(path, memory_.SerializeAsString(), 0600, synced)) {
+    log_.error("{}: {}", path, std::strerror(errno));
   }
 }
 
-void Agent::registered(const wire::Registered& message) {
-  see_epoch(message.epoch());
-  here_.config = message.config();
-  if (!place_.conf.empty()) here_.config.set_conf_path(place_.conf);
+void Agent::see_epoch(std::uint64_t epoch) {
+  if (epoch <= epoch_) return;
+  epoch_ = epoch;
+  if (!step::write_file(epoch_file(place_.spool), std::to_string(epoch), 0600, true)) {
+    log_.error("{}: {}", epoch_file(place_.spool), std::strerror(errno));
+  }
+}
+
+bool Agent::registered(const wire::Registered& message) {
   std::size_t accepted = 0;
   for (const wire::NodeVerdict& verdict : message.nodes()) {
     if (verdict.has_refusal()) {
       keys_.erase(verdict.name());
-      const std::string why = verdict.refusal().lines_size() > 0 ? verdict.refusal().lines(0).text()
-                                                                 : verdict.refusal().code();
-      log_.error("node {} was not accepted: {}", verdict.name(), why);
+      const Error why = wire::from_refusal(verdict.refusal());
+      std::string words(why.what());
+      if (!why.hint.empty()) words += "; " + why.hint;
+      if (std::exchange(refusals_[verdict.name()], words) == words) continue;
+      log_.error("node {} was not accepted: {}", verdict.name(), words);
       continue;
     }
+    refusals_.erase(verdict.name());
     keys_[verdict.name()] = verdict.key();
     ++accepted;
   }
+  // Of a controller that takes none of its nodes an agent learns nothing.
+  if (accepted == 0 && message.nodes_size() > 0) return false;
+  see_epoch(message.epoch());
+  remember(message.memory());
+  here_.config = message.config();
+  if (!place_.conf.empty()) here_.config.set_conf_path(place_.conf);
   if (place_.read_fences) {
     if (auto fences = place_.read_fences()) {
       inventory_.fences = std::move(*fences);
@@ -411,6 +463,7 @@ void Agent::registered(const wire::Registered& message) {
   jobs_.repeat();
   gate_.keys_changed();
   check_health();
+  return true;
 }
 
 /// Pretended nodes come and go with slurm.conf and scontrol create. True when some came.
@@ -518,6 +571,14 @@ void Agent::take(const wire::Frame& frame) {
         steps_.say({m->node(), {m->job_id(), m->attempt(), wire::kBatchStep}}, m->line(), true);
       }
       return;
+    case wire::Kind::NodeClaimed:
+      if (const auto m = read(static_cast<wire::NodeClaimed*>(nullptr))) {
+        log_.of("claims").error(
+            "another agent wanted to register as node {}, from {}: that machine or its spool may "
+            "be a copy of this one; it was refused",
+            m->node(), m->from());
+      }
+      return;
     case wire::Kind::EndProbation:
       if (const auto m = read(static_cast<wire::EndProbation*>(nullptr))) {
         health_.end_probation(m->index());
@@ -551,6 +612,7 @@ void Agent::begin(const wire::BeginJob& message) {
     log_.error("BeginJob of job {} came after its lease was over and is ignored", message.job_id());
     return uplink_.register_anew("what it says is too old");
   }
+  remember(message.memory());
   if (message.has_batch()) {
     const auto key = keys_.find(message.node());
     auto good = check_batch(message, key == keys_.end() ? std::string() : key->second);

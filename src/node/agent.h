@@ -69,7 +69,8 @@ class Agent {
   /// Drains the node; kept until the controller is there.
   void tell_trouble(const std::string& node, const std::string& reason);
   wire::RegisterNodes registration() const;
-  void registered(const wire::Registered& message);
+  /// Whether it may serve.
+  bool registered(const wire::Registered& message);
   bool nodes_changed();
   void meet_nodes();
   [[nodiscard]] std::string hosts_file() const { return place_.spool + "/hosts"; }
@@ -91,6 +92,8 @@ class Agent {
   void renew_identity();
   void identity_renewed(const wire::IdentityRenewed& message);
   void see_epoch(std::uint64_t epoch);
+  void remember(const wire::StoreMemory& memory);
+  void write_memory(bool synced);
   void check_health();
   // agent_lease.cpp
   [[nodiscard]] std::string lease_file() const;
@@ -156,8 +159,12 @@ class Agent {
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;
   std::map<std::string, std::string> untold_trouble_;  // by node
+  std::map<std::string, std::string> refusals_;  // of nodes, as they were logged last
   std::uint64_t epoch_ = 0;
+  wire::StoreMemory memory_;  // of the controller's store, as it was told
+  net::TimerId memory_timer_ = net::TimerId::none;
   std::int64_t started_ = 0;
+  std::string instance_;
   net::TimerId health_timer_ = net::TimerId::none;
   bool by_tcp_ = false;
 };

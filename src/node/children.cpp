@@ -25,6 +25,10 @@ Children::Children(net::Loop& loop) : loop_(loop) {
   });
 }
 
+Children::~Children() {
+  loop_.off_signal(SIGCHLD);
+}
+
 Result<pid_t> Children::start(const Plan& plan, Exited exited) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

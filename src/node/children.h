@@ -22,6 +22,9 @@ class Children {
   /// Takes SIGCHLD of the loop and makes this process a subreaper: what a dead supervisor leaves
   /// behind comes here.
   explicit Children(net::Loop& loop);
+  ~Children();
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
 
   struct Plan {
     std::string program;

@@ -137,7 +137,9 @@ Result<std::string> join_cluster(Options& options) {
   if (wants_files) {
     if (auto put = put_files(*joined, options.home); !put) return pass(std::move(put.error()));
   }
+  const auto before = MachineIdentity::load(spool);
   if (auto saved = identity.save(spool); !saved) return pass(std::move(saved.error()));
+  if (!before || before->authority != identity.authority) forget_controller(spool);
   const std::string node = joined->nodes_size() > 0 ? joined->nodes(0) : name;
   std::string words = fmt::format("this machine is node {} of cluster {}: {}/identity.pem\n", node,
                                   joined->cluster(), spool);

@@ -1,6 +1,7 @@
 #include "node/machine_identity.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/whole_file.h"
 
@@ -40,6 +41,20 @@ Result<MachineIdentity> MachineIdentity::load(const std::string& spool) {
 
 Result<void> MachineIdentity::save(const std::string& spool) const {
   return write_whole_file(file_in(spool), own.key + own.certificate + authority, 0600);
+}
+
+std::string epoch_file(const std::string& spool) {
+  return spool + "/epoch";
+}
+
+std::string store_memory_file(const std::string& spool) {
+  return spool + "/store-memory";
+}
+
+void forget_controller(const std::string& spool) {
+  for (const std::string& file : {epoch_file(spool), store_memory_file(spool)}) {
+    ::unlink(file.c_str());
+  }
 }
 
 }  // namespace berth::node

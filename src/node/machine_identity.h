@@ -19,4 +19,10 @@ struct MachineIdentity {
   [[nodiscard]] Result<void> save(const std::string& spool) const;
 };
 
+/// What the agent knows of its controller: the highest epoch, and how far the store was.
+std::string epoch_file(const std::string& spool);
+std::string store_memory_file(const std::string& spool);
+/// Of another cluster it is void.
+void forget_controller(const std::string& spool);
+
 }  // namespace berth::node

@@ -94,16 +94,18 @@ void Uplink::take(const wire::Frame& frame) {
     const auto message = wire::decode<wire::Registered>(frame.payload);
     if (!message) return;
     registered_ = true;
-    // The controller also sends it when its configuration has changed.
-    if (registration_ != 0) handlers_.answered(std::exchange(registration_, 0));
     if (const auto told = message->config().beat_seconds(); told > 0) {
       between_beats_ = std::chrono::seconds(told);
     }
-    said_lost_ = false;
-    delay_ = std::chrono::milliseconds(50);
     loop_.cancel(beat_timer_);
     beat();
-    return handlers_.registered(*message);
+    // The controller also sends it when its configuration has changed.
+    const std::uint64_t asked = std::exchange(registration_, 0);
+    if (!handlers_.registered(*message)) return;  // it may close: that is no reason to hurry
+    if (asked != 0) handlers_.answered(asked);
+    said_lost_ = false;
+    delay_ = std::chrono::milliseconds(50);
+    return;
   }
   if (frame.kind == wire::Kind::Beat) {
     const auto message = wire::decode<wire::Beat>(frame.payload);

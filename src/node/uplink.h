@@ -19,7 +19,8 @@ class Uplink {
  public:
   struct Handlers {
     std::function<wire::RegisterNodes()> registration;
-    std::function<void(const wire::Registered&)> registered;
+    /// True when the controller took one of the nodes.
+    std::function<bool(const wire::Registered&)> registered;
     std::function<void(const wire::Frame&)> frame;
     /// May this user be the controller?
     std::function<bool(uid_t)> trusted;

@@ -433,12 +433,12 @@ Memory Store::memory() const {
 
 Store::Line Store::line_of(const Memory& memory) const {
   const std::vector<Start>& starts = inside_->starts;
-  if (memory.store != inside_->id) return Line::foreign;
-  if (memory.epoch > inside_->epoch) return Line::later;
   const auto given_up = [&](const Start& start) {
     return start.settled && start.epoch > memory.epoch;
   };
   if (std::ranges::any_of(starts, given_up)) return Line::same;
+  if (memory.store != inside_->id) return Line::foreign;
+  if (memory.epoch > inside_->epoch) return Line::later;
   const auto start = std::ranges::lower_bound(starts, memory.epoch, {}, &Start::epoch);
   if (start == starts.end() || start->epoch != memory.epoch || start->mark != memory.mark) {
     return Line::later;

@@ -79,6 +79,7 @@ class Store {
     later,    // of this store, which was further than it is now, or went on another way
     foreign,  // of another store
   };
+  /// `same` too for whatever was known before somebody took this store as it is (accept_loss).
   [[nodiscard]] Line line_of(const Memory& memory) const;
   /// Nothing but starts was ever stored.
   [[nodiscard]] bool blank() const;
