@@ -17,7 +17,15 @@ SOAK_SECONDS ?= 600
 # What `make test` builds with sanitizers: the modules that read what others wrote; `make soak` takes all
 # (the tests of `place` are the heaviest of the library).
 ASAN_MODULES = base tls text conf request site script lint explain wire pmi survey launch cgroup
-FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(ASAN_MODULES:%=src/%/*_fuzz.cpp))))
+FUZZ_MODULES = $(ASAN_MODULES) net auth step store job
+FUZZERS = $(patsubst %_fuzz.cpp,fuzz_%,$(notdir $(wildcard $(FUZZ_MODULES:%=src/%/*_fuzz.cpp))))
+# What reads the bytes of others: of a network, a spool, a store. They get a number of executions, however long that takes;
+# those that do a thousand a second a tenth of it in `make test`.
+DECODERS = fuzz_frame fuzz_field_limits fuzz_job_list fuzz_tokens fuzz_pmi fuzz_name_service fuzz_survey \
+           fuzz_step_record fuzz_acknowledged
+SLOW_DECODERS = fuzz_session fuzz_pem fuzz_job_record
+# For each of them in `make soak`.
+SOAK_RUNS ?= 10000000
 ASAN_TESTS = $(foreach m,$(ASAN_MODULES),$(if $(wildcard src/$(m)/*_test.cpp),$(m)_test))
 empty :=
 space := $(empty) $(empty)
@@ -83,7 +91,9 @@ test-asan: deps
 	  -R '^($(subst $(space),|,$(ASAN_TESTS)))$$'
 
 test-fuzz: test-asan
-	tools/fuzz --seconds 3 --at-most 60 $(FUZZERS)
+	tools/fuzz --runs 100000 --results decoders.xml $(DECODERS)
+	tools/fuzz --runs 10000 --results slow-decoders.xml $(SLOW_DECODERS)
+	tools/fuzz --seconds 3 --at-most 40 $(filter-out $(DECODERS) $(SLOW_DECODERS),$(FUZZERS))
 
 asan-everything: deps
 	cmake --preset asan
@@ -116,6 +126,7 @@ soak-live: build
 # Hours rather than minutes: fuzzers for long, property tests with many more rounds, everything
 # under sanitizers, hundreds of kill schedules, thousands of jobs.
 soak: build asan-everything
+	tools/fuzz --runs $(SOAK_RUNS) --results decoders.xml $(DECODERS) $(SLOW_DECODERS)
 	tools/fuzz --seconds $(SOAK_SECONDS)
 	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
 	BERTH_SOAK=1 tools/sanitizer-reports ctest --preset asan --timeout 14400

@@ -240,6 +240,21 @@ def largest_requests():
     ]
 
 
+def launches(node):
+    """Launches of a job that is not there, some as large as is taken, for an agent."""
+    from messages import frame, make
+    spec = make("StepSpec", node=node, job_id=4711, attempt=1, uid=65534).SerializeToString()
+    variables = [make("Variable", name=f"V{i}", value="x" * (120 << 10)) for i in range(48)]
+    small, large = make("Program", argv=["true"]), make("Program", argv=["true"], environment=variables)
+    ticket, nowhere = (make("Ticket", node=name, spec=spec, mac="m" * 32) for name in (node, "nowhere"))
+    return [(frame(make("Launch", ticket=ticket, program=small)), 20),
+            (frame(make("Launch", ticket=nowhere, program=small)), 10),
+            (frame(make("Launch", ticket=ticket, program=large)), 2),
+            (frame(make("Launch", ticket=nowhere, program=large)), 2),
+            (frame(make("Attach", ticket=ticket)), 10),
+            (frame(make("CallController", program="sinfo")), 10)]
+
+
 def percentile(values, part):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]

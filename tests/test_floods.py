@@ -1,15 +1,21 @@
-"""Connections that say nothing or next to nothing must not slow down others."""
+"""Connections that say nothing or next to nothing, and users who take all they can, must not keep others from working."""
 
 import os
+import pathlib
+import re
 import resource
+import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 
 import pytest
 
-from cluster import Cluster, controller_socket
+import flooding
+import messages
+from cluster import ROOT, Cluster, bin_dir, controller_socket, until
 
 pytestmark = pytest.mark.live
 IDLE, SLOW = 5000, 1000
@@ -115,3 +121,96 @@ def test_nonsense_is_dropped(cluster, bytes_sent):
         except (BrokenPipeError, ConnectionResetError):
             pass  # dropped while it was still being sent
     assert cluster.out("sinfo", "-h", "-o", "%D %t") == "2 idle"
+
+
+def resident(cluster, which) -> float:
+    return flooding.memory_of(cluster.pid(which))[0]
+
+
+def test_a_claim_of_four_gigabytes_costs_nothing(cluster):
+    """A thousand connections claim the largest frame that can be written, or the largest that is taken, and send little of it."""
+    share = min(1.0, room_for(2000) / 2000)
+    before = resident(cluster, "controller")
+    claims = []
+    for claim in (0xFFFFFFFF, flooding.MIB * 16):
+        claims.append(connect(controller_socket(cluster), int(1000 * share)))
+        for peer in claims[-1]:
+            peer.setblocking(False)
+            try:
+                peer.send(struct.pack("<IH", claim, 10) + b"x" * 1000)
+            except OSError:
+                pass  # sent away already
+    try:
+        impossible, possible = claims
+        for peer in impossible:  # at once
+            peer.settimeout(5)
+            try:
+                while peer.recv(65536):
+                    pass
+            except ConnectionResetError:
+                pass
+        cluster.run("sinfo")
+        assert resident(cluster, "controller") - before < 64
+    finally:
+        for peer in [*impossible, *possible]:
+            peer.close()
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: two other users")
+GREEDY, OTHER = "nobody", "daemon"
+
+
+@needs_root
+@pytest.mark.parametrize("socket_of", ["controller", "agent"])
+def test_one_user_keeps_no_others_from_working(cluster, socket_of):
+    """bench/flood in small: connections without end, the largest requests, half messages, answers that are not read."""
+    path = pathlib.Path(controller_socket(cluster))
+    if socket_of == "controller":
+        frames, number = flooding.largest_requests(), messages.NUMBERS["SubmitJob"]
+    else:
+        path, frames, number = path.parent / "node.sock", flooding.launches("node1"), messages.NUMBERS["Launch"]
+    half = flooding.begun(16 * flooding.MIB, 16 * flooding.MIB - 1, number)
+    with flooding.Flood(path, GREEDY, 4000, 1000, frames, half, processes=2) as flood:
+        for _ in range(5):
+            assert "node1" in cluster.out("sinfo", "-h", "-N")
+            cluster.run("sbatch", "-o", "/dev/null", "--wrap", "true", user=OTHER)
+            cluster.run("srun", "-n1", "--overcommit", "true", user=OTHER)
+    assert flood.told["closed"] > 1000, flood.told  # it was sent away, again and again
+    assert flood.told["bytes"] > 50 * flooding.MIB, flood.told
+    for which in ("controller", "node"):
+        assert flooding.memory_of(cluster.pid(which))[1] < 256, which
+    for user in (GREEDY, OTHER):
+        cluster.run("scancel", "-u", user, rc=None)
+    until(lambda: cluster.out("sinfo", "-h", "-o", "%D %t") == "2 idle", what="idle nodes")
+
+
+@needs_root
+def test_sixty_four_descriptors_are_enough_to_serve_root():
+    """A controller that may have few descriptors refuses users and loses nothing."""
+    with Cluster(emulate="2x0") as c:
+        os.kill(c.pid("controller"), signal.SIGKILL)
+        c.run("sh", "-c", f"ulimit -n 64; exec {bin_dir()}/berth up --state {c.state} --emulate 2x0")
+        assert resource.prlimit(c.pid("controller"), resource.RLIMIT_NOFILE) == (64, 64)
+        held = c.submit("-H", "-o", "/dev/null", "--wrap", "true")
+        with flooding.Flood(controller_socket(c), GREEDY, 400, 50, [(messages.frame(messages.make("Ping")), 1)],
+                            processes=1) as flood:
+            for _ in range(5):
+                assert "node2" in c.out("sinfo", "-h", "-N")
+                c.run("srun", "-n1", "true")
+        assert flood.told["closed"] > 100, flood.told
+        assert c.job_state(held) == "PENDING"
+        c.run("scancel", held)
+        c.wait_idle()
+
+
+def test_a_thousand_nodes_come_back_at_once():
+    """Their connections break together, when the controller is started anew."""
+    load = bin_dir().parent / "bench/berth-load"
+    if not load.exists():
+        pytest.skip("berth-load is not built")
+    done = subprocess.run([ROOT / "bench/controller", "--only", "back", "--nodes", "1000"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    assert done.returncode == 0, done.stdout
+    seconds = float(re.search(r"all nodes back after a restart\s+([\d.]+) s", done.stdout)[1])
+    slowest = float(re.search(r"the longest of \d+\s+([\d.]+) ms", done.stdout)[1])
+    assert seconds < 10 and slowest < 2000, done.stdout
