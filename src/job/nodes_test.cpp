@@ -159,14 +159,14 @@ TEST(Nodes, JobsOfAMachineThatWasStartedAnewBeginAgainOrAreNodeFail) {
         policy.return_to_service = service;
         Controller c(policy);
         wire::NodeReport boot;
-        boot.set_boot_time(kStart);
+        boot.set_boot_id("one");
         c.up("gpu1", boot);
         const JobId id = c.submit(std::string(row.options) + " -w gpu1 --mem=1G", row.command);
         ASSERT_TRUE(c.start(id));
         if (begun) c.begun(id);
         c.state.node_lost("gpu1", c.now);
         c.now += 100;
-        boot.set_boot_time(kStart + 100);
+        boot.set_boot_id("two");
         wire::HeldJob* held = boot.add_jobs();
         held->set_job_id(id);
         held->set_attempt(1);
