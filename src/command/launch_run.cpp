@@ -125,7 +125,8 @@ void StepRun::dial_some() {
 
 int StepRun::timeout() const {
   std::optional<Moment> soonest;
-  for (const auto& moment : {tell_at_, kill_at_, wait_until_, redial_at_, grace_.until()}) {
+  for (const auto& moment :
+       {tell_at_, kill_at_, wait_until_, redial_at_, give_up_at_, grace_.until()}) {
     if (moment && (!soonest || *moment < *soonest)) soonest = moment;
   }
   int timeout = -1;
@@ -247,6 +248,10 @@ void StepRun::run_timers() {
   const Moment now = steady_clock::now();
   if (tell_at_ && now >= *tell_at_) tell_exits();
   if (grace_.until() && now >= *grace_.until()) grace_is_over();
+  if (give_up_at_ && now >= *give_up_at_) {
+    give_up_at_.reset();
+    give_up_nodes();
+  }
   if (kill_at_ && now >= *kill_at_) {
     kill_at_.reset();
     ending_ = Ending::killed;

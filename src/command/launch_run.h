@@ -161,6 +161,7 @@ class StepRun {
   /// The line about a step that srun itself ends; a supervisor writes the same of what it is told.
   void tell_cancelled(std::string_view why);
   void tell_abort();
+  void give_up_nodes();
   void tell_exits();
   void tell_status();
   void info(const std::string& text);
@@ -205,6 +206,7 @@ class StepRun {
   FailureGrace grace_;             // then the others are ended
   std::optional<Moment> tell_at_;  // lines about ends are held a moment to be grouped
   std::optional<Moment> kill_at_;
+  std::optional<Moment> give_up_at_;  // the job is over: nodes that say nothing are not there
   std::optional<Moment> first_exit_;
   std::optional<Moment> wait_until_;
   std::optional<Moment> redial_at_;

@@ -10,6 +10,7 @@
 #include "command/launch_run.h"
 #include "command/launch_terminal.h"
 #include "command/messages.h"
+#include "text/hostlist.h"
 
 namespace berth::command {
 namespace {
@@ -149,6 +150,22 @@ void StepRun::tell_abort() {
   abort_told_ = true;
   info(fmt::format("Job step aborted: Waiting up to {} seconds for job step to finish.",
                    options_.kill_wait.count() + 2));
+}
+
+/// A machine that lost its power closes no connection.
+void StepRun::give_up_nodes() {
+  std::vector<std::string> names;
+  for (Node& node : nodes_) {
+    if (node.over()) continue;
+    names.push_back(node.what.name);
+    set_state(node, State::lost);
+  }
+  if (names.empty()) return;
+  failed_to_run_ = true;
+  error("Timed out waiting for job step to complete");
+  say({Severity::plain,
+       fmt::format("the job is over, and nothing is heard of {}", text::compress_hostlist(names))},
+      "berth");
 }
 
 void StepRun::tell_exits() {

@@ -20,6 +20,8 @@ constexpr auto kGroupingTime = milliseconds(80);
 constexpr auto kMentionAfter = seconds(60);
 
 constexpr std::chrono::milliseconds kRedialAfter{50};
+/// More than KillWait, for nodes that are slow to say how a step of a job that is over has ended.
+constexpr auto kLastPatience = seconds(12);
 
 }  // namespace
 
@@ -276,6 +278,7 @@ void StepRun::take_controller() {
       if (ended && ended->state() != "COMPLETED" && !finished()) {
         info(fmt::format("Force Terminated JobId={}", options_.job_id));
         tell_abort();
+        give_up_at_ = steady_clock::now() + options_.kill_wait + kLastPatience;
       }
     }
   }

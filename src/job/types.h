@@ -162,8 +162,8 @@ struct Step {
   bool out_of_memory = false;
   bool system_failure = false;
   bool node_unfit = false;  // nothing was started, by the fault of its node
-  bool ending = false;  // EndStep sent
-  std::string cause;    // of ending: "TIME LIMIT", …
+  bool ending = false;      // EndStep sent
+  std::string cause;        // of ending: "TIME LIMIT", …
   wire::StepUsage usage;
   std::shared_ptr<const PortLease> ports;  // on the node of rank 0
   std::vector<JobId> het_jobs;  // components' jobs it runs in, this one too; none = only this one

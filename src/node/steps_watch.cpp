@@ -72,6 +72,7 @@ void Steps::overdue(const NodeStep& at) {
   Step* step = find(at);
   if (step == nullptr || step->result) return;
   step->watch_at.reset();
+  step->ending = true;  // whatever becomes of its supervisor now, it is not started again
   if (step->clearing_since) return;  // there is no supervisor any more
   if (!step->ordered) return watch_end(*step, kAgain);
   if (step->stuck.empty()) {

@@ -11,14 +11,17 @@ of slurm.conf (here called `home`). Only machines that are named in `munge` have
 site has it on its login machines.
 """
 
+import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import cluster  # noqa: E402
@@ -36,6 +39,7 @@ class Host:
         self.conf = self.home / "slurm.conf"
         self.started = []
         self.holder = None
+        self.boots = 0
 
     def open(self, hosts_file):
         """Namespaces that live as long as the process that holds them."""
@@ -76,6 +80,44 @@ class Host:
         for log in sorted(self.home.glob("*.log")):
             text += f"\n--- {log.name} of {self.name}\n" + "".join(log.read_text(errors="replace").splitlines(True)[-15:])
         return text
+
+    def processes(self):
+        """All that run on this machine, but for the one that holds its namespaces."""
+        own = os.readlink(f"/proc/{self.holder.pid}/ns/net")
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == self.holder.pid:
+                continue
+            with contextlib.suppress(OSError):
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+                if state not in "ZX" and os.readlink(entry / "ns/net") == own:
+                    found.append(int(entry.name))
+        return found
+
+    def power_off(self):
+        """Everything that runs there ends at once, and with it the network, /run and what was mounted there."""
+        def nothing_left():
+            left = self.processes()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return not left
+        cluster.until(nothing_left, what=f"the end of all processes of {self.name}")
+        for process in self.started:
+            process.wait()
+        self.started.clear()
+        end(self.holder, signal.SIGKILL)
+
+    def power_on(self):
+        """Without a network yet; with another boot id than before, and a later boot time."""
+        self.boots += 1
+        self.open((self.home / "etc_hosts").read_text())
+        boot_id, stat = self.home / "boot_id", self.home / "proc_stat"
+        boot_id.write_text(f"{uuid.uuid4()}\n")
+        stat.write_text(re.sub(r"(?m)^btime (\d+)$", lambda at: f"btime {int(at[1]) + 1000 * self.boots}",
+                               pathlib.Path("/proc/stat").read_text()))
+        for file, over in ((boot_id, "/proc/sys/kernel/random/boot_id"), (stat, "/proc/stat")):
+            self.run("mount", "--bind", file, over)
 
     def close(self):
         for process in reversed(self.started):
@@ -143,7 +185,9 @@ class Hosts:
         """A cable from the host to the switch."""
         tag = f"{os.getpid() % 100000}x{host.index}"
         sh = lambda *words: subprocess.run(words, check=True, capture_output=True)  # noqa: E731
-        sh("ip", "link", "add", f"a{tag}", "type", "veth", "peer", "name", f"b{tag}")
+        # The same after a reboot: others remember it.
+        sh("ip", "link", "add", f"a{tag}", "address", f"02:00:00:00:07:{host.index:02x}", "type", "veth", "peer",
+           "name", f"b{tag}")
         sh("ip", "link", "set", f"a{tag}", "netns", str(host.holder.pid), "name", "eth0")
         sh("ip", "link", "set", f"b{tag}", "netns", str(self.switch.pid), "name", f"p{host.index}")
         host.run("sh", "-c", f"ip addr add {host.address}/24 dev eth0 && ip link set eth0 up")
@@ -175,12 +219,14 @@ class Hosts:
         key.write_bytes(os.urandom(128))
         os.chmod(key, 0o400)
         for index in self.munge:
-            host = self.hosts[index]
-            host.run("sh", "-c", "chmod 755 /run/munge")
-            host.spawn("/usr/sbin/munged", "--foreground", "--force", f"--key-file={key}", "--num-threads=2",
-                       f"--log-file={host.home}/munged.txt", f"--seed-file={host.home}/munge.seed",
-                       f"--pid-file={host.home}/munge.pid", log="munge.log")
-            cluster.until(lambda h=host: h.run("munge", "-n", check=False).returncode == 0, what="munged")
+            self.start_munged(self.hosts[index])
+
+    def start_munged(self, host):
+        host.run("sh", "-c", "chmod 755 /run/munge")
+        host.spawn("/usr/sbin/munged", "--foreground", "--force", f"--key-file={self.directory}/munge.key",
+                   "--num-threads=2", f"--log-file={host.home}/munged.txt", f"--seed-file={host.home}/munge.seed",
+                   f"--pid-file={host.home}/munge.pid", log="munge.log")
+        cluster.until(lambda: host.run("munge", "-n", check=False).returncode == 0, what="munged")
 
     def start_controller(self):
         self.controller = self.hosts[0].spawn(cluster.bin_dir() / "berthctld", "-f", self.hosts[0].conf,
@@ -195,6 +241,18 @@ class Hosts:
         host = self.hosts[index]
         host.agent = host.spawn(cluster.bin_dir() / "berthd", "-f", host.conf, "--foreground", log="berthd.log")
         return host.agent
+
+    def reboot(self, index, agent=True):
+        """The machine loses its power, without a last word to anybody, and comes up again with its agent (and munged)."""
+        host = self.hosts[index]
+        self.on_switch("ip", "link", "del", f"p{index}")
+        host.power_off()
+        host.power_on()
+        self.plug(host)
+        if index in self.munge:
+            self.start_munged(host)
+        if agent:
+            self.start_agent(index)
 
     def start(self):
         self.start_controller()
