@@ -440,6 +440,77 @@ def test_groups_of_limits_go_too(limits):
     until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
 
 
+# ---- processes ----------------------------------------------------------------------------------
+
+# Starts processes until it may not any more, then lets them all go: never more than it is told to.
+FORKS = """
+import os, signal, sys, time
+most, started, refused = int(sys.argv[1]), [], ""
+for _ in range(most):
+    try:
+        pid = os.fork()
+    except OSError as error:
+        refused = os.strerror(error.errno)
+        break
+    if pid == 0:
+        signal.alarm(30)
+        time.sleep(60)
+        os._exit(0)
+    started.append(pid)
+for pid in started:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+print(len(started), refused)
+"""
+
+
+@pytest.mark.skipif(not can_limit("pids"), reason="nothing limits processes here")
+@pytest.mark.parametrize("conf", ["", "ConstrainDevices=yes\n"])
+def test_a_step_that_goes_on_starting_processes_meets_its_limit(conf):
+    with fenced(conf, more="SlurmdParameters=max_step_pids=40\n") as c:
+        forks = c.work / "forks.py"
+        forks.write_text(FORKS)
+        neighbour = c.popen("srun", "-n1", "--mem=50", "sh", "-c", "sleep 300")
+        until(lambda: "R" in c.out("squeue", "-h", "-o", "%t").split(), what="the neighbour")
+        done = c.run("srun", "-n1", "--mem=50", "/usr/bin/python3", forks, 200, user="nobody")
+        started, why = done.stdout.split(maxsplit=1)
+        assert 30 <= int(started) < 40 and why.strip() == "Resource temporarily unavailable", done.stdout
+        line = "may have 40 processes and threads on " + socket.gethostname().split(".")[0]
+        assert line in done.stderr and "1 more could not be started" in done.stderr and "max_step_pids" in done.stderr
+        # The node is none the worse for it, nor are other steps, and a step within its limit is told nothing.
+        assert neighbour.poll() is None
+        done = c.run("srun", "-n1", "--mem=50", "/usr/bin/python3", forks, 20, user="nobody")
+        assert done.stdout == "20 \n" and done.stderr == "", done
+        assert c.out("sinfo", "-h", "-R") == ""
+        # Of a script it is in its output, and the steps it starts have a limit of their own.
+        script = c.work / "script.sh"
+        script.write_text(f"#!/bin/sh\n/usr/bin/python3 {forks} 200\nsrun -n1 --mem=50 /usr/bin/python3 {forks} 20\n")
+        job = c.submit("--mem=100", "-o", c.work / "script.out", script)
+        assert c.wait_end(job) == "COMPLETED"
+        told = (c.work / "script.out").read_text()
+        assert "Resource temporarily unavailable" in told and "20 \n" in told, told
+        assert f"StepId={job}.batch may have 40 processes" in told, told
+        c.run("scancel", c.out("squeue", "-h", "-o", "%i"))
+        neighbour.communicate(timeout=60)
+        c.wait_idle()
+        left = [base for base in V1.values() if list(pathlib.Path(base).glob("slurm*/uid_*/job_*"))]
+        assert not left, left
+
+
+@pytest.mark.skipif(not can_limit("pids"), reason="nothing limits processes here")
+def test_processes_of_a_step_are_limited_by_default():
+    most = "cat $(sed -n 's/^[0-9]*:pids:\\(.*\\)/{v1}\\1/p;s/^0::\\(.*\\)/{v2}\\1/p' /proc/self/cgroup | sed 's/$/\\/pids.max/') 2>/dev/null; true"
+    most = most.format(v1=V1.get("pids", "/none").replace("/", "\\/"), v2=(V2 or "/none").replace("/", "\\/"))
+    with fenced("") as c:
+        machine = int(pathlib.Path("/proc/sys/kernel/pid_max").read_text())
+        expected = min(max(4096, 512 * 1), machine // 4)
+        assert c.out("srun", "-n1", "--mem=50", "sh", "-c", most) == str(expected)
+        c.conf.write_text(c.conf.read_text() + "SlurmdParameters=max_step_pids=0\n")
+        c.run("scontrol", "reconfigure")
+        until(lambda: c.out("srun", "-n1", "--mem=50", "sh", "-c", most) != str(expected), what="no limit")
+        assert "/job_" not in c.out("srun", "-n1", "--mem=50", "grep", ":pids:", "/proc/self/cgroup", rc=None) or "pids" not in V1
+
+
 # ---- what cannot be had -------------------------------------------------------------------------
 
 @pytest.mark.parametrize("plugin", [

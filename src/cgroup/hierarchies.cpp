@@ -117,6 +117,8 @@ Means choose_means(const Hierarchies& here, Plugin plugin, const Wants& wants,
                       here.v2_controllers.contains("memory"));
   out.cores =
       choose(wants.cores, "ConstrainCores", "cpuset", here.v2_controllers.contains("cpuset"));
+  out.processes = choose(wants.processes, "max_step_pids of SlurmdParameters", "pids",
+                         here.v2_controllers.contains("pids"));
   return out;
 }
 

@@ -30,13 +30,15 @@ struct Wants {
   bool devices = false;
   bool memory = false;
   bool cores = false;
-  [[nodiscard]] bool any() const { return devices || memory || cores; }
+  bool processes = false;
+  [[nodiscard]] bool any() const { return devices || memory || cores || processes; }
 };
 /// By which means. Devices by v2 is a program, which needs no controller.
 struct Means {
   Version devices = Version::none;
   Version memory = Version::none;
   Version cores = Version::none;
+  Version processes = Version::none;
   friend bool operator==(const Means&, const Means&) = default;
 };
 

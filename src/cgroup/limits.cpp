@@ -25,4 +25,12 @@ void limit_memory(const MemoryRules& rules, std::uint64_t given_mb, std::uint64_
   limits.memory_and_swap = ram + *limits.swap;
 }
 
+std::uint64_t usual_process_limit(std::uint64_t tasks, std::uint64_t cpus,
+                                  std::uint64_t machine_most) {
+  constexpr std::uint64_t kLeast = 4096;
+  constexpr std::uint64_t kEach = 512;
+  const std::uint64_t room = std::max(kLeast, kEach * std::max(tasks, cpus));
+  return std::max(std::min(room, machine_most / 4), 2 * tasks);
+}
+
 }  // namespace berth::cgroup

@@ -21,4 +21,10 @@ struct MemoryRules {
 void limit_memory(const MemoryRules& rules, std::uint64_t given_mb, std::uint64_t machine_mb,
                   Limits& limits);
 
+/// How many processes and threads a step may have where nobody says it: enough for any program on
+/// its CPUs, and at most a quarter of what the machine can number, so that a step that goes on
+/// starting them leaves room for others.
+std::uint64_t usual_process_limit(std::uint64_t tasks, std::uint64_t cpus,
+                                  std::uint64_t machine_most);
+
 }  // namespace berth::cgroup

@@ -44,6 +44,7 @@ class Tree::Work {
   Result<StepFence> put_up() {
     Result<void> done = memory();
     if (done) done = cores();
+    if (done) done = processes();
     if (done) done = devices();
     if (done) return std::move(fence_);
     for (const std::string& directory : fence_.remove) kernel_.remove(directory);
@@ -157,6 +158,27 @@ class Tree::Work {
     return {};
   }
 
+  /// Of the step alone: one that has used up its own must not keep others of its job from starting.
+  Result<void> processes() {
+    if (!ask_.of_step.processes || tree_.means_.processes == Version::none) return {};
+    const std::string most = std::to_string(*ask_.of_step.processes);
+    std::string group = ask_.cgroup;
+    Result<void> done;
+    if (tree_.means_.processes == Version::v2) {
+      if (group.empty()) return fail(Code::io, "the step has no group of cgroup v2");
+      done = set(job_group(), "cgroup.subtree_control", "+pids");
+    } else {
+      auto path =
+          make_v1("pids", [](const std::string&, std::size_t, bool) { return Result<void>(); });
+      if (!path) return pass(std::move(path.error()));
+      group = *path;
+      fence_.join.push_back(group);
+    }
+    if (done) done = set(group, "pids.max", most);
+    fence_.process_events = group + "/pids.events";
+    return done;
+  }
+
   Result<void> forbid_v1(const std::string& group, const std::vector<DeviceRule>& rules) {
     for (const DeviceId& device : forbidden(rules, tree_.known_)) {
       auto done =
@@ -253,6 +275,7 @@ Tree::Tree(Kernel& kernel, Hierarchies here, Means means, bool swap, Place place
   means_.devices = open(means.devices, "devices");
   means_.memory = open(means.memory, "memory");
   means_.cores = open(means.cores, kCores);
+  means_.processes = open(means.processes, "pids");
   if (!swap_ || means_.memory == Version::none) return;
   const std::string counted = means_.memory == Version::v1
                                   ? v1_base("memory") + "/memory.memsw.limit_in_bytes"
@@ -320,7 +343,7 @@ Result<StepFence> Tree::put_up(const StepAsk& ask) {
 
 std::vector<std::string> Tree::v1_bases() const {
   std::vector<std::string> bases;
-  for (const char* controller : {"devices", "memory", "cpuset"}) {
+  for (const char* controller : {"devices", "memory", "cpuset", "pids"}) {
     std::string base = v1_base(controller);
     if (!base.empty()) bases.push_back(std::move(base));
   }
@@ -339,7 +362,7 @@ bool remove_job_group(Kernel& kernel, const std::string& path) {
 bool Tree::tidy(std::uint32_t uid, std::uint32_t job) {
   job_filters_.erase(job);
   if (means_.devices != Version::v1 && means_.memory != Version::v1 &&
-      means_.cores != Version::v1) {
+      means_.cores != Version::v1 && means_.processes != Version::v1) {
     return true;
   }
   bool all = true;

@@ -27,6 +27,7 @@ struct Limits {
   std::optional<std::uint64_t> memory;           // bytes of RAM
   std::optional<std::uint64_t> swap;             // bytes of swap on top of it
   std::optional<std::uint64_t> memory_and_swap;  // the sum, which is what v1 limits
+  std::optional<std::uint64_t> processes;        // and threads
   std::string cpus;  // the kernel's numbers: "0-3,8"; "" = all of the parent's
 };
 
@@ -54,6 +55,7 @@ struct StepFence {
   std::vector<Task> tasks;          // none, or one for each
   std::vector<std::string> remove;  // children first; not the step's group of v2
   std::string memory_events;        // the file whose line "oom_kill" counts; "" = no limit
+  std::string process_events;       // likewise, "max": starts that the limit refused
 };
 
 /// A step's group of v1 that was found.
@@ -77,7 +79,7 @@ class Tree {
   [[nodiscard]] const Means& means() const { return means_; }
   [[nodiscard]] bool fences() const {
     return means_.devices != Version::none || means_.memory != Version::none ||
-           means_.cores != Version::none;
+           means_.cores != Version::none || means_.processes != Version::none;
   }
   /// Devices that may be forbidden: v1 has to be told one by one.
   void know_devices(std::vector<DeviceId> known) { known_ = std::move(known); }

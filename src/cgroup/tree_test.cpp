@@ -213,6 +213,39 @@ TEST_F(TreeTest, SwapOnTopOfMemory) {
   EXPECT_EQ(kernel_.files[step + "memory.memsw.limit_in_bytes"], std::to_string(96 * kMiB));
 }
 
+TEST_F(TreeTest, ProcessesAreLimitedInTheStepAlone) {
+  here_.v1["pids"] = "/p";
+  ask_.of_step.processes = 4096;
+  Tree old = open({.processes = Version::v1});
+  auto fence = old.put_up(ask_);
+  ASSERT_TRUE(fence) << fence.error().what();
+  EXPECT_THAT(kernel_.done, ElementsAre("make /p/slurm/uid_7", "make /p/slurm/uid_7/job_5",
+                                        "make /p/slurm/uid_7/job_5/step_0",
+                                        "write /p/slurm/uid_7/job_5/step_0/pids.max=4096"));
+  EXPECT_THAT(fence->join, ElementsAre("/p/slurm/uid_7/job_5/step_0"));
+  EXPECT_THAT(fence->remove, ElementsAre("/p/slurm/uid_7/job_5/step_0"));
+  EXPECT_EQ(fence->process_events, "/p/slurm/uid_7/job_5/step_0/pids.events");
+  EXPECT_TRUE(old.tidy(7, 5));
+
+  Tree tree = open({.processes = Version::v2});
+  EXPECT_TRUE(tree.fences());
+  fence = tree.put_up(ask_);
+  ASSERT_TRUE(fence) << fence.error().what();
+  EXPECT_THAT(kernel_.done, ElementsAre("write /v2/s/job_5/cgroup.subtree_control=+pids",
+                                        "write /v2/s/job_5/step_0/pids.max=4096"));
+  EXPECT_THAT(fence->join, IsEmpty());
+  EXPECT_EQ(fence->process_events, "/v2/s/job_5/step_0/pids.events");
+}
+
+TEST(ProcessLimits, AreEnoughForTheStepAndAPartOfTheMachine) {
+  EXPECT_EQ(usual_process_limit(1, 1, 4194304), 4096U);
+  EXPECT_EQ(usual_process_limit(1, 64, 4194304), 32768U);
+  EXPECT_EQ(usual_process_limit(128, 64, 4194304), 65536U);
+  EXPECT_EQ(usual_process_limit(1, 64, 32768), 8192U);
+  EXPECT_EQ(usual_process_limit(1, 1, 4000), 1000U);
+  EXPECT_EQ(usual_process_limit(2000, 1, 4000), 4000U) << "all tasks can be started";
+}
+
 TEST(MemoryLimits, ByTheRulesOfCgroupConf) {
   const auto limit = [](const MemoryRules& rules, std::uint64_t given) {
     Limits limits;

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "conf/gpu_parameters.h"
+#include "conf/process_parameters.h"
 #include "conf/values.h"
 #include "text/cpumask.h"
 #include "text/number.h"
@@ -290,9 +291,12 @@ void requeue_lease(const Pair& pair, DaemonKeys& keys, Complaints& complaints) {
 }
 
 /// What SlurmdParameters says of berth's own.
-void watch_of_gpus(const Pair& pair, const DaemonKeys& keys, Complaints& complaints) {
-  const auto read = gpu_parameters(keys.node);
-  if (!read) complaints.error(pair.at, fmt::format("{}={}", pair.key, read.error().what()));
+void own_node_parameters(const Pair& pair, const DaemonKeys& keys, Complaints& complaints) {
+  const auto complain = [&](const auto& read) {
+    if (!read) complaints.error(pair.at, fmt::format("{}={}", pair.key, read.error().what()));
+  };
+  complain(gpu_parameters(keys.node));
+  complain(process_parameters(keys.node));
 }
 
 /// The words of MpiParams.
@@ -370,7 +374,7 @@ bool apply_daemon_pair(const Pair& pair, DaemonKeys& keys, Complaints& complaint
   std::visit(Apply{pair, keys, complaints}, row->to);
   if (is(pair, "LaunchParameters")) failure_grace(pair, keys, complaints);
   if (is(pair, "SlurmctldParameters")) requeue_lease(pair, keys, complaints);
-  if (is(pair, "SlurmdParameters")) watch_of_gpus(pair, keys, complaints);
+  if (is(pair, "SlurmdParameters")) own_node_parameters(pair, keys, complaints);
   if (is(pair, "MpiParams")) mpi_parameters(pair, keys, complaints);
   return true;
 }

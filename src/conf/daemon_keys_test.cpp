@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "conf/gpu_parameters.h"
+#include "conf/process_parameters.h"
 #include "conf/slurm_conf.h"
 
 namespace berth::conf {
@@ -144,6 +145,15 @@ TEST(DaemonKeys, HowGpusAreWatched) {
   EXPECT_EQ(given->poll.count(), 50);
 }
 
+TEST(DaemonKeys, HowManyProcessesAStepMayHave) {
+  const auto of = [](const std::string& text) {
+    return process_parameters(read(text).daemon.node)->max_step_pids;
+  };
+  EXPECT_EQ(of(""), std::nullopt);
+  EXPECT_EQ(of("SlurmdParameters=max_step_pids=0"), 0U);
+  EXPECT_EQ(of("SlurmdParameters=config_overrides,max_step_pids=500"), 500U);
+}
+
 TEST(DaemonKeys, Refuses) {
   struct Row {
     const char* text;
@@ -153,6 +163,12 @@ TEST(DaemonKeys, Refuses) {
       {"KillWait=soon", "slurm.conf:2: KillWait=soon: allowed is a whole number from 0 to 65533"},
       {"SlurmctldHost=a(b",
        "slurm.conf:2: SlurmctldHost=a(b: allowed is a host name, or name(address)"},
+      {"SlurmdParameters=max_step_pids=15",
+       "slurm.conf:2: SlurmdParameters=max_step_pids=15: allowed is max_step_pids=NUMBER, 16 to "
+       "4194304, or 0 for no limit"},
+      {"SlurmdParameters=max_step_pids=many",
+       "slurm.conf:2: SlurmdParameters=max_step_pids=many: allowed is max_step_pids=NUMBER, 16 to "
+       "4194304, or 0 for no limit"},
       {"JobRequeue=2", "slurm.conf:2: JobRequeue=2: allowed are YES and NO"},
       {"ReturnToService=3",
        "slurm.conf:2: ReturnToService=3: allowed is a whole number from 0 to 2"},

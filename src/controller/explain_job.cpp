@@ -35,7 +35,7 @@ void Engine::put_why(const schedule::Why& why, const Caller& caller, wire::JobEx
 }
 
 bool Engine::hidden(std::uint32_t uid, const Caller& caller) const {
-  return setup_.private_jobs && !may_touch(caller, uid);
+  return !setup_.disclosure.shows_job(caller, uid);
 }
 
 void Engine::explain_job(Turn& turn, const Request& request) {

@@ -7,6 +7,7 @@
 
 #include "controller/reader.h"
 #include "text/hostlist.h"
+#include "wire/job_list.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -27,9 +28,9 @@ bool in_listed_order(const wire::StepInfo& a, const wire::StepInfo& b) {
 /// The steps of a job that run, in that order.
 std::vector<wire::StepInfo> steps_of(const JobView& job) {
   std::vector<wire::StepInfo> steps;
-  for (const Bytes& bytes : job.steps) {
+  for (const StepView& view : job.steps) {
     wire::StepInfo step;
-    if (step.ParseFromString(*bytes)) steps.push_back(std::move(step));
+    if (step.ParseFromString(*view.info)) steps.push_back(std::move(step));
   }
   std::ranges::sort(steps, in_listed_order);
   return steps;
@@ -88,6 +89,7 @@ void add_steps(const Picture& picture, const wire::JobName& name, bool all, cons
                              .ended = std::move(*step.mutable_ended_figures())});
       }
       step.clear_ended_figures();
+      if (!picture.disclosure.shows_command_line(caller, job->uid)) wire::take_private(step);
       *measured.mutable_step() = std::move(step);
     }
   }

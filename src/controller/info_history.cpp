@@ -11,6 +11,7 @@
 #include "text/hostlist.h"
 #include "text/number.h"
 #include "text/words.h"
+#include "wire/job_list.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
 
@@ -149,7 +150,7 @@ Result<store::Filter> HistoryAnswer::filter_of(const wire::ListHistory& ask, con
     filter.uids.push_back(*uid);
   }
   if (filter.uids.empty() && !ask.all_users()) filter.uids.push_back(caller.uid);
-  if (site_->private_jobs && !caller.privileged) filter.uids = {caller.uid};
+  if (!site_->disclosure.jobs && !caller.privileged) filter.uids = {caller.uid};
   // Flags are no states of rows: the command filters by them.
   const bool bases = std::ranges::all_of(
       ask.states(), [](const std::string& state) { return job::base_of(state).has_value(); });
@@ -212,7 +213,8 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, wire::HistoryReply
 
   const auto key = std::pair(record.asked_blob(), record.component());
   auto known = record.overrides().empty() ? read_.find(key) : read_.end();
-  const bool texts = ask.with_script() || ask.with_environment();
+  const bool texts = (ask.with_script() || ask.with_environment()) &&
+                     Disclosure::shows_script(caller_, record.uid());
   std::optional<wire::Asked> asked;
   if (known == read_.end() || texts) {
     if (Result<wire::Asked> found = history_.asked(record.asked_blob())) asked = *std::move(found);
@@ -238,14 +240,16 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, wire::HistoryReply
   }
   out.set_cancelled(record.cancelled());
   out.set_ended_by(record.ended_by());
-  if (ask.with_script() && asked) out.set_script(asked->script());
-  if (ask.with_environment() && asked) {
+  if (texts && ask.with_script() && asked) out.set_script(asked->script());
+  if (texts && ask.with_environment() && asked) {
     std::string environment;
     for (const wire::Variable& variable : asked->environment()) {
       environment += variable.name() + "=" + variable.value() + "\n";
     }
     out.set_environment(std::move(environment));
   }
+  const bool all = site_->disclosure.shows_command_line(caller_, record.uid());
+  if (!all) wire::take_private(*out.mutable_job());
   if (!ask.with_steps() || record.attempt() == 0) return {};
   Result<std::vector<wire::StepRecord>> steps = history_.steps(record.id(), record.attempt());
   if (!steps) return pass(std::move(steps.error()));
@@ -257,6 +261,9 @@ Result<void> HistoryAnswer::add_job(const store::JobRow& row, wire::HistoryReply
       *live.mutable_step() = std::move(step);
     }
   }
+  if (!all) {
+    for (wire::HistoryStep& step : *out.mutable_steps()) wire::take_private(*step.mutable_step());
+  }
   std::ranges::stable_sort(*out.mutable_steps(), step_before);
   return {};
 }
@@ -266,6 +273,7 @@ Result<void> HistoryAnswer::begin(wire::ListHistory ask, const Caller& caller, s
   if (!filter) return pass(std::move(filter.error()));
   filter_ = std::move(*filter);
   ask_ = std::move(ask);
+  caller_ = caller;
   now_ = now;
   return {};
 }

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "controller/caller.h"
+#include "controller/disclosure.h"
 #include "controller/info_tres.h"
 #include "controller/users.h"
 #include "job/types.h"
@@ -27,7 +28,7 @@ struct HistorySite {
   std::string cluster_name;
   std::vector<std::string> mpi_types;
   bool job_requeue = true;
-  bool private_jobs = false;
+  Disclosure disclosure = {};
 };
 
 class HistoryAnswer {
@@ -58,6 +59,7 @@ class HistoryAnswer {
   Users& users_;
   RunningSteps running_;
   wire::ListHistory ask_;
+  Caller caller_;
   std::int64_t now_ = 0;
   store::Filter filter_;
   /// Of one page: elements of an array and equal submissions are read once.

@@ -28,6 +28,9 @@ class History : public testing::Test {
     asked.set_script("#!/bin/sh\ntrue\n");
     asked.set_directory("/home/alice");
     asked.set_submit_line("sbatch -n2 job.sh");
+    wire::Variable& variable = *asked.add_environment();
+    variable.set_name("KEY");
+    variable.set_value("1");
     const std::uint64_t blob = store->add_blob(batch, asked.SerializeAsString());
     const auto record = [&](std::uint32_t id, const char* state) {
       wire::JobRecord out;
@@ -67,6 +70,7 @@ class History : public testing::Test {
       step.set_name(id == 0 ? "app" : "batch");
       step.set_state("COMPLETED");
       step.mutable_use()->set_max_rss_kb(2048);
+      if (id == 0) step.set_submit_line("srun ./app --key=1");
       batch.steps.push_back(step);
     }
     ASSERT_TRUE(store->commit(batch));
@@ -79,7 +83,7 @@ class History : public testing::Test {
     auto site = std::make_shared<HistorySite>();
     site->cluster = place::corpus::make();
     site->cluster_name = "oracle";
-    site->private_jobs = private_jobs_;
+    site->disclosure = disclosure_;
     wire::HistoryReply all;
     HistoryAnswer answer(*history, site, users_,
                          [](std::uint32_t) { return std::vector<wire::StepInfo>(); });
@@ -102,7 +106,7 @@ class History : public testing::Test {
 
   std::string directory_;
   Users users_;
-  bool private_jobs_ = false;
+  Disclosure disclosure_ = {};
   const Caller alice_{1001, 1001, false};
 };
 
@@ -130,12 +134,42 @@ TEST_F(History, ShowsAJobWithItsStepsInOrder) {
   EXPECT_EQ(job.steps(1).max_rss_kb(), 2048U);
 }
 
+TEST_F(History, WhatWasTypedAndScriptsAreTheirOwners) {
+  wire::ListHistory what;
+  what.add_ids()->set_id(7);
+  what.set_all_users(true);
+  what.set_with_steps(true);
+  what.set_with_script(true);
+  what.set_with_environment(true);
+  const auto shown = [&](const Caller& caller) {
+    const wire::HistoryReply reply = ask(what, caller);
+    const wire::HistoryJob& job = reply.jobs(0);
+    EXPECT_EQ(job.job().name(), "train");
+    std::string out;
+    if (!job.job().command().empty()) out += " command";
+    if (!job.job().submit_line().empty()) out += " line";
+    for (const wire::HistoryStep& step : job.steps()) {
+      if (!step.step().submit_line().empty()) out += " step";
+    }
+    if (!job.script().empty()) out += " script";
+    if (!job.environment().empty()) out += " environment";
+    return out;
+  };
+  const std::string all = " command line step script environment";
+  EXPECT_EQ(shown(alice_), all);
+  EXPECT_EQ(shown({0, 0, true}), all);
+  const Caller bob{1002, 1002, false};
+  EXPECT_EQ(shown(bob), "");
+  disclosure_.command_lines = true;
+  EXPECT_EQ(shown(bob), " command line step") << "a script is shown to nobody else";
+}
+
 TEST_F(History, ShowsOnesOwnJobsUnlessAllAreAskedFor) {
   wire::ListHistory what;
   EXPECT_EQ(ids(ask(what, alice_)), (Ids{7, 8}));
   what.set_all_users(true);
   EXPECT_EQ(ids(ask(what, alice_)), (Ids{7, 8, 9}));
-  private_jobs_ = true;
+  disclosure_.jobs = false;
   EXPECT_EQ(ids(ask(what, alice_)), (Ids{7, 8}));
   EXPECT_EQ(ids(ask(what, {0, 0, true})), (Ids{7, 8, 9}));
   what.add_users("nobody-of-that-name");

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bits.h"
+#include "controller/disclosure.h"
 #include "controller/info_history.h"
 #include "job/priority.h"
 #include "job/types.h"
@@ -32,6 +33,12 @@ struct PriorityView {
   bool fixed = false;  // set by hand
 };
 
+/// A step that runs.
+struct StepView {
+  Bytes info;                    // StepInfo
+  std::size_t public_bytes = 0;  // so many of them are for everybody
+};
+
 /// One job record with what filters look at.
 struct JobView {
   job::JobId id = 0;
@@ -43,11 +50,12 @@ struct JobView {
   std::vector<std::string> states;  // base state and flags
   std::string partition;
   std::optional<std::uint32_t> array_task;
-  std::shared_ptr<const Bits> rest;   // pending indices of an array
-  Bytes info;                         // JobInfo without detail
-  std::size_t brief_bytes = 0;        // as many of them are what a short listing shows
-  Bytes detail;                       // JobInfo with nothing but detail; null = none
-  std::vector<Bytes> steps;           // StepInfo
+  std::shared_ptr<const Bits> rest;  // pending indices of an array
+  Bytes info;                        // JobInfo without detail
+  std::size_t brief_bytes = 0;       // so many of them are what a short listing shows
+  std::size_t public_bytes = 0;      // so many, more than those, are for everybody
+  Bytes detail;                      // JobInfo with nothing but detail; null = none
+  std::vector<StepView> steps;
   std::optional<PriorityView> waits;  // in the queue, and its priority counts
   std::uint32_t info_priority = 0;    // as `info` has it
   /// As it is: the priorities of all who wait change at once, and their bytes stay as they are.
@@ -70,7 +78,7 @@ struct Picture {
   std::set<std::string, std::less<>> hidden_partitions;
   std::string cluster_name;
   std::int64_t last_backfill = 0;
-  bool private_jobs = false;
+  Disclosure disclosure;
   std::string config;  // serialized ConfigReply
   std::shared_ptr<const HistorySite> history;
   std::shared_ptr<const PrioritySite> priorities;

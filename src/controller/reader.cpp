@@ -61,7 +61,7 @@ class Filter {
   }
 
   [[nodiscard]] bool passes(const JobView& job) const {
-    if (picture_.private_jobs && !may_touch(caller_, job.uid)) return false;
+    if (!picture_.disclosure.shows_job(caller_, job.uid)) return false;
     if (names_users_ && std::ranges::find(uids_, job.uid) == uids_.end()) return false;
     if (ask_.ids_size() > 0 && std::ranges::none_of(ask_.ids(), [&](const wire::JobName& name) {
           return named(job, name);
@@ -85,9 +85,12 @@ class Filter {
   bool names_users_ = false;
 };
 
-std::string_view wanted_bytes(const JobView& job, const wire::ListJobs& ask) {
-  return std::string_view(*job.info).substr(0,
-                                            ask.brief() ? job.brief_bytes : std::string_view::npos);
+/// `all`: also what is not for everybody.
+std::string_view wanted_bytes(const JobView& job, const wire::ListJobs& ask, bool all) {
+  const std::size_t wanted = ask.brief() ? job.brief_bytes
+                             : all       ? std::string::npos
+                                         : job.public_bytes;
+  return std::string_view(*job.info).substr(0, wanted);
 }
 
 /// Of the pending rest of an array, the elements that are asked for.
@@ -102,8 +105,8 @@ std::shared_ptr<const Bits> asked_tasks(const JobView& job, const wire::ListJobs
 }
 
 /// Of the pending rest of an array, what its elements have in common.
-std::string common_bytes(const JobView& job, const wire::ListJobs& ask) {
-  const std::string_view bytes = wanted_bytes(job, ask);
+std::string common_bytes(const JobView& job, const wire::ListJobs& ask, bool all) {
+  const std::string_view bytes = wanted_bytes(job, ask, all);
   wire::JobInfo info;
   if (!info.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
   info.clear_array_tasks();
@@ -111,10 +114,10 @@ std::string common_bytes(const JobView& job, const wire::ListJobs& ask) {
   return info.SerializeAsString();
 }
 
-void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask) {
+void append_job(std::string& out, const JobView& job, const wire::ListJobs& ask, bool all) {
   const std::uint32_t priority = job.priority;
   const bool newer = priority != job.info_priority;
-  const std::string_view info = wanted_bytes(job, ask);
+  const std::string_view info = wanted_bytes(job, ask, all);
   const bool with_detail = !ask.brief() && ask.with_detail() && job.detail;
   if (!newer && !with_detail) {
     return append_field(out, wire::JobsReply::kJobsFieldNumber, info);
@@ -164,12 +167,14 @@ Pages::Page JobPages::next() {
   wire::JobsReply head;
   head.set_now(std::time(nullptr));
   bool more = true;
+  Disclosure disclosure;
   if (elements_) append_elements(frame.bytes);
   while (more && frame.bytes.size() < page_bytes_) {
     // Only the choice is made under the lock, which the state thread needs to publish.
     const auto jobs = published_.read([&](const Picture& picture) {
       head.set_cluster_name(picture.cluster_name);
       head.set_last_backfill(picture.last_backfill);
+      disclosure = picture.disclosure;
       return chosen_jobs(picture, ask_, caller_, uids_, {.after = after_, .most = kAtOnce});
     });
     more = jobs.size() == kAtOnce;
@@ -179,7 +184,7 @@ Pages::Page JobPages::next() {
         break;
       }
       after_ = job->id;
-      append(frame.bytes, job);
+      append(frame.bytes, job, disclosure.shows_command_line(caller_, job->uid));
     }
   }
   more = more || elements_;
@@ -188,13 +193,16 @@ Pages::Page JobPages::next() {
   return {frame.finish(), more};
 }
 
-void JobPages::append(std::string& out, const std::shared_ptr<const JobView>& job) {
-  for (const Bytes& step : job->steps) {
-    if (ask_.with_steps()) append_field(out, wire::JobsReply::kStepsFieldNumber, *step);
+void JobPages::append(std::string& out, const std::shared_ptr<const JobView>& job, bool all) {
+  for (const StepView& step : job->steps) {
+    if (!ask_.with_steps()) break;
+    const std::size_t wanted = all ? std::string::npos : step.public_bytes;
+    append_field(out, wire::JobsReply::kStepsFieldNumber,
+                 std::string_view(*step.info).substr(0, wanted));
   }
-  if (!ask_.split_arrays() || !job->rest) return append_job(out, *job, ask_);
+  if (!ask_.split_arrays() || !job->rest) return append_job(out, *job, ask_, all);
   auto tasks = asked_tasks(*job, ask_);
-  elements_ = Elements{tasks, common_bytes(*job, ask_), tasks->next()};
+  elements_ = Elements{tasks, common_bytes(*job, ask_, all), tasks->next()};
   append_elements(out);
 }
 
@@ -447,9 +455,9 @@ void Reader::history(const Request& request) {
       std::vector<wire::StepInfo> steps;
       const auto found = picture.jobs.find(job);
       if (found == picture.jobs.end()) return steps;
-      for (const Bytes& bytes : found->second->steps) {
+      for (const StepView& view : found->second->steps) {
         wire::StepInfo step;
-        if (step.ParseFromString(*bytes)) steps.push_back(std::move(step));
+        if (step.ParseFromString(*view.info)) steps.push_back(std::move(step));
       }
       return steps;
     });

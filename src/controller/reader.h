@@ -122,7 +122,7 @@ class JobPages : public Pages {
     std::string common;  // JobInfo of each, but for the index
     std::size_t next = 0;
   };
-  void append(std::string& out, const std::shared_ptr<const JobView>& job);
+  void append(std::string& out, const std::shared_ptr<const JobView>& job, bool all);
   void append_elements(std::string& out);
 
   const Published& published_;

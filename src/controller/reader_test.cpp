@@ -20,7 +20,20 @@ std::shared_ptr<JobView> view(job::JobId id, std::uint32_t uid, const std::strin
   wire::JobInfo info;
   info.set_id(id);
   info.set_state(state);
-  job->info = std::make_shared<const std::string>(info.SerializeAsString());
+  std::string bytes = info.SerializeAsString();
+  job->public_bytes = bytes.size();
+  wire::JobInfo secret;
+  secret.set_command("typed");
+  secret.AppendToString(&bytes);
+  job->info = std::make_shared<const std::string>(std::move(bytes));
+  wire::StepInfo step;
+  step.set_job_id(id);
+  std::string text = step.SerializeAsString();
+  const std::size_t size = text.size();
+  step.Clear();
+  step.set_submit_line("typed");
+  step.AppendToString(&text);
+  job->steps.push_back({std::make_shared<const std::string>(std::move(text)), size});
   return job;
 }
 
@@ -109,10 +122,33 @@ TEST(Reader, ChoosesByUserStateAndName) {
 
 TEST(Reader, PrivateJobsAreTheirOwners) {
   Question question;
-  question.picture.private_jobs = true;
+  question.picture.disclosure.jobs = false;
   EXPECT_THAT(question.ids(), ElementsAre(1));
   question.caller.privileged = true;
   EXPECT_THAT(question.ids(), ElementsAre(1, 2, 4, 5));
+}
+
+TEST(Reader, WhatWasTypedIsItsOwners) {
+  Question question;
+  question.ask.set_with_steps(true);
+  const auto shown = [&](bool split) {
+    question.ask.set_split_arrays(split);
+    std::string out;
+    const wire::JobsReply reply = question.reply();
+    for (const wire::JobInfo& job : reply.jobs()) out += job.command().empty() ? '-' : '+';
+    for (const wire::StepInfo& step : reply.steps()) out += step.submit_line().empty() ? '-' : '+';
+    return out;
+  };
+  EXPECT_EQ(shown(false), "+---+---");
+  EXPECT_EQ(shown(true), "+----+---") << "elements of an array";
+  question.caller.uid = 200;
+  EXPECT_EQ(shown(true), "-++++-+++");
+  question.caller = {0, 0, true};
+  EXPECT_EQ(shown(true), "+++++++++");
+  question.caller = {300, 300, false};
+  EXPECT_EQ(shown(false), "--------");
+  question.picture.disclosure.command_lines = true;
+  EXPECT_EQ(shown(false), "++++++++");
 }
 
 TEST(Reader, PendingElementsOneByOne) {

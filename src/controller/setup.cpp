@@ -132,8 +132,9 @@ Result<Setup> read_setup(const std::string& conf, bool emulated) {
   setup.schedule = settings::schedule_of(setup.keys());
   setup.schedule.slice = schedule::kServingSlice;
   setup.node_config = node_config_of(setup.config, setup.cluster, told);
-  setup.private_jobs =
-      holds(setup.keys().private_data, "jobs") || holds(setup.keys().private_data, "all");
+  setup.disclosure = {
+      .jobs = !holds(setup.keys().private_data, "jobs") && !holds(setup.keys().private_data, "all"),
+      .command_lines = setup.keys().controller.contains("show_command_lines")};
   Users users;
   const auto uid = users.uid_of(setup.keys().slurm_user);
   std::uint32_t as_number = 0;

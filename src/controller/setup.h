@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "cluster/cluster.h"
 #include "conf/config.h"
+#include "controller/disclosure.h"
 #include "job/types.h"
 #include "schedule/schedule.h"
 #include "wire/agent.pb.h"
@@ -22,7 +23,7 @@ struct Setup {
   wire::NodeConfig node_config;
   std::string conf_path;  // real path
   std::uint32_t slurm_uid = 0;
-  bool private_jobs = false;       // PrivateData=jobs
+  Disclosure disclosure;
   std::vector<std::string> notes;  // what is wrong, not planned for, or taken otherwise
   [[nodiscard]] const conf::DaemonKeys& keys() const { return config.slurm.daemon; }
 };

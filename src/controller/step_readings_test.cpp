@@ -190,7 +190,7 @@ Picture picture_of(std::initializer_list<std::uint32_t> steps) {
     step.set_job_id(7);
     step.set_step_id(id);
     step.set_nodes("n[1-2]");
-    job->steps.push_back(std::make_shared<const std::string>(step.SerializeAsString()));
+    job->steps.push_back({std::make_shared<const std::string>(step.SerializeAsString()), 0});
   }
   picture.jobs[7] = job;
   picture.agents["n1"] = kAgent;
@@ -257,7 +257,7 @@ TEST(StepsAskedFor, WhichStepsANameMeans) {
         << row.name << (row.all ? " -a" : "") << " by " << row.caller.uid;
   }
   Picture secret = picture_of({1});
-  secret.private_jobs = true;
+  secret.disclosure.jobs = false;
   EXPECT_EQ(meant(secret, "7", false, kBob), "no job") << "PrivateData=jobs";
 }
 

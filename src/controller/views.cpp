@@ -53,14 +53,24 @@ std::shared_ptr<const JobView> view_of(const InfoSite& site, const job::Job& job
     detail.mutable_detail()->Swap(info.mutable_detail());
     view->detail = bytes_of(detail);
   }
+  // Parts of one message, one after the other, are that message: who may not see all of it is sent
+  // its beginning.
+  const wire::JobInfo secret = wire::take_private(info);
   std::string bytes = wire::take_brief(info).SerializeAsString();
   view->brief_bytes = bytes.size();
-  info.AppendToString(&bytes);  // two parts of one message, one after the other, are that message
+  info.AppendToString(&bytes);
+  view->public_bytes = bytes.size();
+  secret.AppendToString(&bytes);
   bytes.shrink_to_fit();
   view->info = std::make_shared<const std::string>(std::move(bytes));
   if (job.running) {
     for (const auto& [id, step] : job.running->open_steps) {
-      view->steps.push_back(bytes_of(step_info(site, job, step)));
+      wire::StepInfo shown = step_info(site, job, step);
+      const wire::StepInfo hidden = wire::take_private(shown);
+      std::string text = shown.SerializeAsString();
+      const std::size_t size = text.size();
+      hidden.AppendToString(&text);
+      view->steps.push_back({std::make_shared<const std::string>(std::move(text)), size});
     }
   }
   return view;
@@ -111,7 +121,7 @@ void Engine::publish_jobs() {
     }
     if (priorities && !all) renew_priorities(state_->jobs(), picture);
     picture.priorities_at = state_->priorities_at();
-    picture.private_jobs = setup_.private_jobs;
+    picture.disclosure = setup_.disclosure;
     picture.last_backfill = figures_.pass_last_at;
   });
   changed_jobs_.clear();
@@ -140,7 +150,7 @@ void Engine::publish() {
   if (all) {
     history = std::make_shared<const HistorySite>(
         HistorySite{cluster, setup_.keys().accounting_tres, state_->policy().cluster_name,
-                    state_->policy().mpi_types, state_->policy().job_requeue, setup_.private_jobs});
+                    state_->policy().mpi_types, state_->policy().job_requeue, setup_.disclosure});
     priorities = std::make_shared<const PrioritySite>(
         PrioritySite{history, state_->policy().priority, state_->priority_totals()});
     for (const cluster::Partition& partition : cluster.partitions) {

@@ -379,6 +379,10 @@ wire::RegisterNodes Agent::registration() const {
   message.set_emulated(place_.emulated);
   message.set_started(started_);
   for (const std::string& limit : limits_) message.add_limits(limit);
+  const bool asked = inventory_.fences.step_pids.value_or(1) > 0;
+  if (!place_.emulated && asked && !fencing_.limits_processes()) {
+    message.add_limits("a step may start as many processes as the machine has room for");
+  }
   const bool memory = fencing_.fences_memory();
   if (const bool devices = fencing_.fences_devices(); !memory || !devices) {
     message.add_limits(fmt::format("{} of a job {} counted, not fenced",

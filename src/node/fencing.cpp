@@ -9,6 +9,7 @@
 #include "node/gpu_shares.h"
 #include "step/container.h"
 #include "text/cpumask.h"
+#include "text/number.h"
 #include "wire/step_ids.h"
 
 namespace berth::node {
@@ -21,6 +22,24 @@ bool has_the_jobs_share(const wire::StepSpec& spec) {
          spec.step_id() == wire::kExternStep || spec.step_id() == wire::kInteractiveStep;
 }
 
+/// Of a machine that does not say how many processes it can number.
+constexpr std::uint64_t kUsualPids = 32768;
+
+std::uint64_t number_in(cgroup::Kernel& kernel, const std::string& file, std::uint64_t otherwise) {
+  std::string text = kernel.read(file).value_or("");
+  if (text.ends_with('\n')) text.pop_back();
+  return text::parse_number(text, UINT64_MAX).value_or(otherwise);
+}
+
+bool can_limit_processes(cgroup::Kernel& kernel, const cgroup::Hierarchies& here,
+                         cgroup::Plugin plugin, const Cgroups& groups) {
+  std::vector<std::string> troubles;
+  const cgroup::Means means = cgroup::choose_means(here, plugin, {.processes = true}, troubles);
+  const cgroup::Tree trial(kernel, here, means, false,
+                           {.v2_base = groups.base(), .v1_name = groups.v1_name()}, troubles);
+  return trial.fences();
+}
+
 }  // namespace
 
 Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::NodeConfig& said,
@@ -29,7 +48,10 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
   const conf::CgroupConf limits = conf.limits.value_or(conf::CgroupConf());
   cgroup::Wants wants{.devices = limits.constrain_devices,
                       .memory = limits.constrain_ram || limits.constrain_swap,
-                      .cores = limits.constrain_cores};
+                      .cores = limits.constrain_cores,
+                      .processes = !emulated && conf.step_pids.value_or(1) > 0 &&
+                                   cgroup::plugin_named(limits.plugin) != cgroup::Plugin::disabled};
+  step_pids_ = conf.step_pids;
   if (!emulated) {
     // What the controller tells tasks (GPUs counted from 0) is only true behind a fence.
     const auto compare = [&](bool there, bool here, const char* what) {
@@ -41,7 +63,8 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
     refuses_gpus_ = !compare(said.constrain_devices(), wants.devices, "devices");
     compare(said.constrain_memory(), wants.memory, "memory");
     compare(said.constrain_cores(), wants.cores, "cores");
-    if (wants.any() && conf.nodes.empty()) {
+    const bool fenced = wants.devices || wants.memory || wants.cores;
+    if (fenced && conf.nodes.empty()) {
       missing_.push_back(
           "the slurm.conf of this machine does not name it: its devices are unknown");
       refuses_gpus_ = true;
@@ -59,10 +82,18 @@ Fencing::Fencing(cgroup::Kernel& kernel, const FenceConf& conf, const wire::Node
   if (emulated && !some) wants.devices = false;
   if (!wants.any()) return;
   const cgroup::Hierarchies here = cgroup::hierarchies_here();
-  const cgroup::Means means =
-      cgroup::choose_means(here, cgroup::plugin_named(limits.plugin), wants, missing_);
+  const cgroup::Plugin plugin = cgroup::plugin_named(limits.plugin);
+  if (!conf.step_pids && wants.processes) {
+    // Nobody asked for it: where it cannot be had the node is as good as others without it.
+    wants.processes = can_limit_processes(kernel, here, plugin, groups);
+  }
+  if (!wants.any()) return;
+  const cgroup::Means means = cgroup::choose_means(here, plugin, wants, missing_);
   tree_ = cgroup::Tree(kernel, here, means, limits.constrain_swap,
                        {.v2_base = groups.base(), .v1_name = groups.v1_name()}, missing_);
+  machine_pids_ = number_in(kernel, "/proc/sys/kernel/pid_max", kUsualPids);
+  machine_pids_ =
+      std::min(machine_pids_, number_in(kernel, "/proc/sys/kernel/threads-max", machine_pids_));
   devices_ = tree_.means().devices != cgroup::Version::none;
   refuses_gpus_ = refuses_gpus_ || (!emulated && wants.devices && !devices_);
   cores_ = tree_.means().cores != cgroup::Version::none;
@@ -147,6 +178,16 @@ cgroup::Limits Fencing::limits_of(const Node& node, const wire::NodeShare& share
   return limits;
 }
 
+std::uint64_t Fencing::process_limit(const Node& node, const wire::StepSpec& spec,
+                                     const wire::NodeShare& share) const {
+  const auto tasks = static_cast<std::uint64_t>(spec.tasks_size());
+  // All tasks can be started, whatever is allowed.
+  if (step_pids_) return std::max(*step_pids_, 2 * tasks);
+  const auto cores = text::parse_id_set(share.cores());
+  const std::uint64_t cpus = cores ? node.shape.threads_of(*cores).count() : 0;
+  return cgroup::usual_process_limit(tasks, cpus, machine_pids_);
+}
+
 void Fencing::ask_for_devices(const Node& node, const wire::StepSpec& spec,
                               cgroup::StepAsk& ask) const {
   const wire::NodeShare& share = has_the_jobs_share(spec) ? spec.job_share() : spec.share();
@@ -185,6 +226,10 @@ Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spe
   ask.of_job = limits_of(node, spec.job_share());
   ask.of_step = has_the_jobs_share(spec) ? ask.of_job : limits_of(node, spec.share());
   if (!ask.of_step.memory) ask.of_step.memory = ask.of_job.memory;
+  if (limits_processes()) {
+    const bool whole = has_the_jobs_share(spec);
+    ask.of_step.processes = process_limit(node, spec, whole ? spec.job_share() : spec.share());
+  }
   if (devices_) ask_for_devices(node, spec, ask);
   auto fence = tree_.put_up(ask);
   if (!fence) return pass(std::move(fence.error()));
@@ -197,6 +242,8 @@ Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spe
   }
   for (std::string& group : fence->remove) out.add_remove(std::move(group));
   out.set_memory_events(fence->memory_events);
+  out.set_process_events(fence->process_events);
+  out.set_most_processes(ask.of_step.processes.value_or(0));
   out.set_memory_bytes(ask.of_step.memory.value_or(ask.of_step.memory_and_swap.value_or(0)));
   return out;
 }

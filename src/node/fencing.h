@@ -28,8 +28,9 @@ namespace berth::node {
 
 /// What the files of this machine say, as far as it matters here.
 struct FenceConf {
-  std::optional<conf::CgroupConf> limits;  // unset: jobs are not fenced
-  std::vector<cluster::Node> nodes;        // with the files of their devices
+  std::optional<conf::CgroupConf> limits;    // unset: jobs are not fenced
+  std::vector<cluster::Node> nodes;          // with the files of their devices
+  std::optional<std::uint64_t> step_pids{};  // max_step_pids; unset = by the step's size
   /// GPUs that nobody can be given: their files need not be known.
   Bits missing_gpus{};
 };
@@ -49,6 +50,9 @@ class Fencing {
   [[nodiscard]] bool fences_devices() const { return devices_; }
   [[nodiscard]] bool fences_memory() const { return memory_.ram || memory_.swap; }
   [[nodiscard]] bool fences_cores() const { return cores_; }
+  [[nodiscard]] bool limits_processes() const {
+    return tree_.means().processes != cgroup::Version::none;
+  }
 
   /// nullopt: the step needs no fence. `cgroup`: the step's, made.
   Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec,
@@ -75,6 +79,8 @@ class Fencing {
   [[nodiscard]] static Devices devices_of(const Node& node, const wire::NodeShare& share,
                                           const wire::TaskSpec* task);
   [[nodiscard]] cgroup::Limits limits_of(const Node& node, const wire::NodeShare& share) const;
+  [[nodiscard]] std::uint64_t process_limit(const Node& node, const wire::StepSpec& spec,
+                                            const wire::NodeShare& share) const;
   void ask_for_devices(const Node& node, const wire::StepSpec& spec, cgroup::StepAsk& ask) const;
 
   cgroup::Tree tree_;
@@ -82,6 +88,8 @@ class Fencing {
   cgroup::MemoryRules memory_;
   bool devices_ = false;
   bool cores_ = false;
+  std::optional<std::uint64_t> step_pids_;  // as in FenceConf
+  std::uint64_t machine_pids_ = 0;
   bool refuses_gpus_ = false;
   bool by_job_ = false;  // a group above a step is of one job on one node
   const device::Machine* machine_ = nullptr;

@@ -30,6 +30,7 @@ class FencingTest : public testing::Test {
     node.gres.push_back(gpus);
     conf_.nodes.push_back(node);
     conf_.limits.emplace().constrain_devices = true;
+    conf_.step_pids = 0;
     machine_.memory_mb = 4000;
     machine_.cores_per_socket = 4;
     machine_.os_numbers = {0, 2, 1, 3};
@@ -169,6 +170,43 @@ TEST_F(FencingTest, AMachineThatIsNotInItsSlurmConfHasUnknownDevices) {
   conf_.nodes.clear();
   EXPECT_THAT(make().trouble(), HasSubstr("does not name it"));
   EXPECT_FALSE(make().put_up(spec_, "/g/step_0"));
+}
+
+TEST_F(FencingTest, ProcessesAreLimitedUnlessSomebodySaysNotTo) {
+  const auto here = cgroup::hierarchies_here();
+  const bool can =
+      here.v1.contains("pids") || (here.v2_controllers.contains("pids") && groups_.usable());
+  if (!can) GTEST_SKIP() << "nothing limits processes here";
+  conf_.limits.reset();
+  conf_.step_pids.reset();
+  kernel_.files["/proc/sys/kernel/pid_max"] = "4194304\n";
+  const auto most = [&] {
+    Fencing fencing = make();
+    EXPECT_EQ(fencing.trouble(), "");
+    auto fence = fencing.put_up(spec_, "/g/job_5/step_0");
+    return fence && *fence ? (*fence)->most_processes() : 0;
+  };
+  EXPECT_EQ(most(), 4096U);
+  conf_.step_pids = 100;
+  EXPECT_EQ(most(), 100U);
+  for (int i = 1; i < 80; ++i) spec_.add_tasks();
+  EXPECT_EQ(most(), 160U) << "all tasks can be started";
+  conf_.step_pids = 0;
+  EXPECT_FALSE(make().active());
+  // Pretended nodes share a machine that is not theirs.
+  conf_.step_pids.reset();
+  EXPECT_FALSE(make(true).active());
+  // What is asked for in so many words and cannot be had is said.
+  for (const auto& [controller, where] : here.v1) kernel_.refuses.insert(where + "/slurm");
+  for (const auto& [controller, where] : here.v1) {
+    kernel_.refuses.insert(where + "/" + groups_.v1_name());
+  }
+  if (!here.v2_controllers.contains("pids")) {
+    EXPECT_EQ(make().trouble(), "");
+    EXPECT_FALSE(make().active());
+    conf_.step_pids = 100;
+    EXPECT_THAT(make().trouble(), HasSubstr("pids"));
+  }
 }
 
 TEST_F(FencingTest, NothingAskedForCostsNothing) {

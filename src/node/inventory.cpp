@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "conf/process_parameters.h"
 #include "conf/slurm_lines.h"
 #include "node/missing_gpus.h"
 #include "site/site.h"
@@ -93,6 +94,10 @@ FenceConf fence_conf(const conf::Config& config, const cluster::Cluster& cluster
                      const std::string& name) {
   FenceConf out;
   if (const conf::CgroupConf* limits = config.fence()) out.limits = *limits;
+  // A value that cannot be read was refused with the file.
+  out.step_pids = conf::process_parameters(config.slurm.daemon.node)
+                      .value_or(conf::ProcessParameters())
+                      .max_step_pids;
   for (const cluster::Node& node : cluster.nodes) {
     if (name.empty() || node.name == name) out.nodes.push_back(node);
   }
@@ -142,7 +147,6 @@ Result<FenceConf> read_fence_conf(const Options& options, const std::string& nam
   const ConfSource source{std::filesystem::path(options.conf)};
   auto config = conf::read_config(source);
   if (!config) return pass(std::move(config.error()));
-  if (config->fence() == nullptr) return FenceConf();
   auto site = site::from_config(*config);
   if (!site) return pass(std::move(site.error()));
   return fence_conf(*config, site->cluster, name);

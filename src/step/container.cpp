@@ -155,6 +155,11 @@ bool enter_cgroup(const std::string& path) {
   return write_to(path + "/cgroup.procs", "0");
 }
 
+bool enter_v1_group(const std::string& path) {
+  // By `tasks`, not `cgroup.procs`: for a thread that moves itself the kernel waits for nobody.
+  return write_to(path + "/tasks", "0");
+}
+
 void kill_cgroup(const std::string& path) {
   if (write_to(path + "/cgroup.kill", "1")) return;
   for (const pid_t pid : members_of(path)) ::kill(pid, SIGKILL);

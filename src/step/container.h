@@ -82,6 +82,9 @@ std::string describe_process(pid_t pid);
 std::vector<pid_t> processes_marked(const std::string& assignment);
 /// Moves this process there, of any version; false: errno tells why not.
 bool enter_cgroup(const std::string& path);
+/// The same for one of v1 and a process of one thread, which need not wait for a grace period of
+/// the kernel's.
+bool enter_v1_group(const std::string& path);
 /// The members of a cgroup.
 std::vector<pid_t> members_of(const std::string& cgroup);
 

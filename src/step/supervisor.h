@@ -144,6 +144,7 @@ class Supervisor {
   /// Looks whether the kernel killed processes of the step for want of memory since it last did.
   bool ran_out_of_memory();
   void say_out_of_memory();
+  void say_out_of_processes();
   void advance();
   void finish();
   void report_stuck();

@@ -202,6 +202,19 @@ void Supervisor::say_out_of_memory() {
                   order_.fence().memory_bytes() / 1048576, spec_.node()));
 }
 
+/// What programs make of the kernel's refusal seldom says whose limit it was.
+void Supervisor::say_out_of_processes() {
+  const std::string& file = order_.fence().process_events();
+  const auto text = file.empty() ? std::nullopt : read_file(file);
+  const std::uint64_t refused = text ? cgroup::count_named(*text, "max") : 0;
+  if (refused == 0) return;
+  say(
+      fmt::format("StepId={}.{} may have {} processes and threads on {}: {} more could not be "
+                  "started; SlurmdParameters=max_step_pids of slurm.conf is the limit",
+                  spec_.job_id(), step_name(spec_.step_id()), order_.fence().most_processes(),
+                  spec_.node(), refused));
+}
+
 void Supervisor::advance() {
   if (!launched_) return;
   if (phase_ == Phase::running) {
@@ -221,6 +234,7 @@ void Supervisor::advance() {
     }
     phase_ = Phase::clearing;
     if (ran_out_of_memory()) say_out_of_memory();
+    say_out_of_processes();
     kill_at_.reset();
     limit_at_.reset();
     retry_at_.reset();

@@ -63,7 +63,7 @@ void take_streams(const TaskStart& start) {
 /// A task that cannot be fenced in does not run.
 void enter_groups(const TaskStart& start) {
   for (const std::string& group : start.groups) {
-    if (enter_cgroup(group)) continue;
+    if (enter_v1_group(group)) continue;
     const int why = errno;
     take_streams(start);
     say(fmt::format("Unable to limit task {}: {}: {}", start.task.rank(), group,

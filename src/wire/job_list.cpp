@@ -55,6 +55,22 @@ JobInfo take_brief(JobInfo& whole) {
   return brief;
 }
 
+JobInfo take_private(JobInfo& whole) {
+  JobInfo out;
+  out.set_command(std::move(*whole.mutable_command()));
+  whole.clear_command();
+  out.set_submit_line(std::move(*whole.mutable_submit_line()));
+  whole.clear_submit_line();
+  return out;
+}
+
+StepInfo take_private(StepInfo& whole) {
+  StepInfo out;
+  out.set_submit_line(std::move(*whole.mutable_submit_line()));
+  whole.clear_submit_line();
+  return out;
+}
+
 std::optional<JobList> split_jobs(std::string_view payload) {
   JobList out;
   std::string head;

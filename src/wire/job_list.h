@@ -13,6 +13,10 @@ namespace berth::wire {
 
 /// Moves what a short listing shows (id, name, user, state, times, size, nodes) out of `whole`.
 JobInfo take_brief(JobInfo& whole);
+/// Moves what its owner and administrators alone are shown (controller/disclosure.h) out of
+/// `whole`: the command lines, in which there are arguments, and the text of --wrap.
+JobInfo take_private(JobInfo& whole);
+StepInfo take_private(StepInfo& whole);
 
 /// A JobsReply whose jobs are still bytes, each a JobInfo; they point into what was split.
 struct JobList {
