@@ -128,3 +128,57 @@ def test_no_loop_over_parts_of_a_temporary():
 def test_a_loop_over_parts_of_a_temporary_is_found(line, bad):
     match = SPLIT_OF_A_TEMPORARY.search(line)
     assert bool(match and match[1] not in VIEWS) == bad
+
+
+# ---- docs/trust.md names tests ------------------------------------------------------------------
+
+TRUST = (ROOT / "docs/trust.md").read_text()
+NAMED = sorted(set(re.findall(r"`(\w+\.(?:py|cpp))::([\w.]+)`", TRUST)))
+
+
+def has_test(file, name):
+    found = sorted((ROOT / "tests").rglob(file)) if file.endswith(".py") else sorted((ROOT / "src").glob(f"*/{file}"))
+    if file.endswith(".py"):
+        wanted = rf"^def {name}\("
+    else:
+        suite, _, case = name.partition(".")
+        wanted = rf"^TEST(_F|_P)?\({suite},\s*{case}\)"
+    return any(re.search(wanted, path.read_text(), re.MULTILINE) for path in found)
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_a_test_that_trust_names_is_there(file, name):
+    assert has_test(file, name)
+
+
+def test_a_test_that_is_not_there_is_noticed():
+    assert not has_test("test_repository.py", "test_that_nobody_wrote") and not has_test("quota_test.cpp", "Quota.ThatNobodyWrote")
+
+
+def test_trust_has_every_row():
+    """T1–T25, F1–F24, P1–P7, and the holes of the review; a row names a test or says in words why there is none."""
+    rows = dict(re.findall(r"^\| ([A-Z]\d[^|]*?) \|(.*)$", TRUST, re.MULTILINE))
+    there = set()
+    for key in rows:
+        for part in key.split(", "):
+            first, _, last = part.partition("–")
+            letter, low = first[0], int(first[1:])
+            there |= {f"{letter}{n}" for n in range(low, int(last[1:] if last else low) + 1)}
+    wanted = {f"{letter}{n}" for letter, most in (("T", 25), ("F", 24), ("P", 7), ("C", 3), ("H", 9), ("M", 8)) for n in range(1, most + 1)}
+    assert there == wanted
+    for key, text in rows.items():
+        assert "::" in text or "**" in text or re.search(r"\b(see )?[HMT]\d", text), key
+
+
+@pytest.mark.parametrize("fuzzer", sorted(set(re.findall(r"`fuzz_(\w+)`", TRUST))))
+def test_a_fuzzer_that_trust_names_is_there(fuzzer):
+    assert list((ROOT / "src").glob(f"*/{fuzzer}_fuzz.cpp"))
+
+
+def test_pages_link_to_pages_that_are_there():
+    wrong = []
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+\.md)(?:#[^)]*)?\)", page.read_text()):
+            if not (page.parent / target).exists():
+                wrong.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not wrong

@@ -21,7 +21,7 @@ Result<MachineIdentity> MachineIdentity::load(const std::string& spool) {
   const auto text = read_private_file(path);
   if (!text) return pass(text.error());
   if (text->empty()) {
-    return fail(Code::no_credential, "this machine has not joined the cluster",
+    return fail(Code::no_credential, "this machine has not joined the cluster (see `berth join`)",
                 "run `scontrol token node=NAME` on the controller's host, and `berth join TOKEN` "
                 "here");
   }

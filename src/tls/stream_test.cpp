@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "tls/authority.h"
 #include "tls/context.h"
@@ -63,6 +67,91 @@ TEST_F(TlsTest, ACallerBelievesItsOwnAuthorityOnly) {
     EXPECT_EQ(p.client_says.has_value(), good);
     EXPECT_EQ(server.certificate(), "");
   }
+}
+
+/// A session that is made, and what its client then says in `count` records.
+struct Said {
+  std::optional<Stream> server;
+  std::string handshake;  // of the client
+  std::vector<std::string> records;
+};
+
+Said say_records(const Context& serving, const Context& calling, const std::string& key,
+                 int count) {
+  Said said;
+  said.server.emplace(serving.open());
+  Stream client = calling.open("k", key);
+  client.begin(said.handshake);
+  std::string up = said.handshake;
+  std::string plain;
+  for (int round = 0; round < 4 && !up.empty(); ++round) {
+    std::string down;
+    EXPECT_TRUE(said.server->take(up, plain, down));
+    up.clear();
+    EXPECT_TRUE(client.take(down, plain, up));
+  }
+  EXPECT_TRUE(said.server->established());
+  for (int i = 0; i < count; ++i) {
+    client.put("record " + std::to_string(i) + std::string(40, '.'), said.records.emplace_back());
+  }
+  return said;
+}
+
+/// What a server believes of these bytes.
+std::string believed(Said& said, const std::string& raw) {
+  std::string plain;
+  std::string out;
+  (void)said.server->take(raw, plain, out);
+  return plain;
+}
+
+TEST_F(TlsTest, NothingThatWasChangedAddedLeftOutOrSentTwiceIsBelieved) {
+  const std::string key(32, 'k');
+  const auto serving = *Context::keyed_server(
+      [&](std::string_view name) { return name == "k" ? std::optional(key) : std::nullopt; });
+  const auto calling = *Context::keyed_caller();
+  const auto fresh = [&] { return say_records(serving, calling, key, 3); };
+  Said whole = fresh();
+  const std::string first = "record 0" + std::string(40, '.');
+  const std::string second = "record 1" + std::string(40, '.');
+  ASSERT_EQ(believed(whole, whole.records[0] + whole.records[1]), first + second);
+
+  // Each bit of a record, its head among them: what comes before is believed, it is not.
+  const std::size_t bits = whole.records[1].size() * 8;
+  const std::size_t step = std::getenv("BERTH_SOAK") != nullptr ? 1 : 7;
+  for (std::size_t bit = 0; bit < bits; bit += step) {
+    Said said = fresh();
+    std::string changed = said.records[1];
+    changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << bit % 8));
+    const std::string got = believed(said, said.records[0] + changed + said.records[2]);
+    EXPECT_EQ(got, first) << "bit " << bit;
+  }
+  // Bytes behind it, or within it.
+  for (std::size_t more = 1; more <= 4096; more *= 2) {
+    Said said = fresh();
+    EXPECT_EQ(believed(said, said.records[0] + std::string(more, '\x17') + said.records[1]), first)
+        << more;
+    Said within = fresh();
+    std::string longer = within.records[0] + std::string(more, 'x');
+    const std::size_t size = longer.size() - 5;
+    longer[3] = static_cast<char>(size >> 8);
+    longer[4] = static_cast<char>(size & 0xff);
+    EXPECT_EQ(believed(within, longer), "") << more;
+  }
+  Said twice = fresh();
+  EXPECT_EQ(believed(twice, twice.records[0] + twice.records[0]), first);
+  Said left_out = fresh();
+  EXPECT_EQ(believed(left_out, left_out.records[1]), "");
+  Said turned = fresh();
+  EXPECT_EQ(believed(turned, turned.records[0] + turned.records[2]), first);
+  Said cut = fresh();
+  EXPECT_EQ(believed(cut, cut.records[0].substr(0, cut.records[0].size() - 1)), "");
+  // Of another session with the same key.
+  Said one = fresh();
+  Said other = fresh();
+  EXPECT_EQ(believed(one, other.records[0]), "");
+  Said again = fresh();
+  EXPECT_EQ(believed(again, again.handshake), "");
 }
 
 TEST_F(TlsTest, ANodeIsKnownByItsCertificate) {
