@@ -38,6 +38,22 @@ def clean_environment(**more) -> dict:
     return env
 
 
+def remove_groups(spool):
+    """The cgroups that an agent with this spool left behind, where nobody is in them."""
+    key = run_key(spool)
+    for line in pathlib.Path("/proc/mounts").read_text().splitlines():
+        _, mount, kind, *_ = line.split()
+        if not kind.startswith("cgroup"):
+            continue
+        for top in pathlib.Path(mount).glob("slurm*"), pathlib.Path(mount).glob("*.slice/slurmstepd*.scope"):
+            for group in top:
+                with contextlib.suppress(OSError):  # another's, or no attributes here
+                    if key not in group.name and os.getxattr(group, "user.berth.spool").decode() != str(spool):
+                        continue
+                    for directory, _, _ in os.walk(group, topdown=False):
+                        os.rmdir(directory)
+
+
 def run_key(conf) -> str:
     """The directory below /run/berth that belongs to a slurm.conf."""
     value = 0xCBF29CE484222325

@@ -468,6 +468,7 @@ print(len(started), refused)
 @pytest.mark.parametrize("conf", ["", "ConstrainDevices=yes\n"])
 def test_a_step_that_goes_on_starting_processes_meets_its_limit(conf):
     with fenced(conf, more="SlurmdParameters=max_step_pids=40\n") as c:
+        bases = bases_of(c)
         forks = c.work / "forks.py"
         forks.write_text(FORKS)
         neighbour = c.popen("srun", "-n1", "--mem=50", "sh", "-c", "sleep 300")
@@ -493,7 +494,7 @@ def test_a_step_that_goes_on_starting_processes_meets_its_limit(conf):
         c.run("scancel", c.out("squeue", "-h", "-o", "%i"))
         neighbour.communicate(timeout=60)
         c.wait_idle()
-        left = [base for base in V1.values() if list(pathlib.Path(base).glob("slurm*/uid_*/job_*"))]
+        left = [group for base in bases for group in pathlib.Path(base.split("/uid_")[0]).glob("**/job_*")]
         assert not left, left
 
 

@@ -94,8 +94,8 @@ class Host:
                     found.append(int(entry.name))
         return found
 
-    def power_off(self):
-        """Everything that runs there ends at once, and with it the network, /run and what was mounted there."""
+    def end_processes(self):
+        """Everything that runs there ends at once."""
         def nothing_left():
             left = self.processes()
             for pid in left:
@@ -106,6 +106,10 @@ class Host:
         for process in self.started:
             process.wait()
         self.started.clear()
+
+    def power_off(self):
+        """Everything that runs there ends at once, and with it the network, /run and what was mounted there."""
+        self.end_processes()
         end(self.holder, signal.SIGKILL)
 
     def power_on(self):
@@ -123,7 +127,9 @@ class Host:
         for process in reversed(self.started):
             end(process)
         if self.holder:
+            self.end_processes()  # jobs that run on without an agent
             end(self.holder, signal.SIGKILL)
+            cluster.remove_groups(self.home / "spool")
 
 
 def end(process, how=signal.SIGTERM):
