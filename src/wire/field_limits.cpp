@@ -100,9 +100,9 @@ std::unexpected<Error> unreadable() {
   return fail(Code::protocol, std::string(slurm_text(Code::protocol)));
 }
 
-bool take_varint(std::string_view& in, std::uint64_t& value) {
+bool take_varint(std::string_view& in, std::uint64_t& value, std::size_t most_bytes = 10) {
   value = 0;
-  for (std::size_t i = 0; i < 10 && i < in.size(); ++i) {
+  for (std::size_t i = 0; i < most_bytes && i < in.size(); ++i) {
     const auto byte = static_cast<std::uint8_t>(in[i]);
     value |= std::uint64_t{byte & 0x7fU} << (7 * i);
     if ((byte & 0x80U) == 0) {
@@ -111,6 +111,12 @@ bool take_varint(std::string_view& in, std::uint64_t& value) {
     }
   }
   return false;
+}
+
+/// The key of a field. protobuf reads five bytes and drops what is beyond 32 bits: such a key would
+/// be another field there than here.
+bool take_key(std::string_view& in, std::uint64_t& key) {
+  return take_varint(in, key, 5) && key <= UINT32_MAX && key >> 3U != 0;
 }
 
 class Walk {
@@ -126,15 +132,20 @@ class Walk {
     std::array<Seen, kMostRows> seen{};
     std::size_t unknown = 0;
     while (!in.empty()) {
+      const std::size_t before = in.size();
       std::uint64_t key = 0;
       std::uint64_t length = 0;
-      if (!take_varint(in, key)) return unreadable();
+      if (!take_key(in, key)) return unreadable();
       const std::uint64_t number = key >> 3U;
       const std::uint8_t place = number < table.at.size() ? table.at[number] : 0;
       switch (key & 7U) {
         case 0: {  // a number
           if (!take_varint(in, length)) return unreadable();
-          if (place == 0) continue;
+          if (place == 0) {
+            unknown += before - in.size();
+            if (unknown > kUnknown) return not_known(table);
+            continue;
+          }
           const LimitedField& field = *table.rows[place - 1U].field;
           if (++seen[place].count > field.count) return too_many(field);
           continue;
@@ -144,6 +155,8 @@ class Walk {
           const std::size_t bytes = (key & 7U) == 1 ? 8 : 4;
           if (in.size() < bytes) return unreadable();
           in.remove_prefix(bytes);
+          unknown += before - in.size();
+          if (unknown > kUnknown) return not_known(table);
           continue;
         }
         case 2:
@@ -155,11 +168,8 @@ class Walk {
       const std::string_view value = in.substr(0, length);
       in.remove_prefix(length);
       if (place == 0) {
-        unknown += value.size();
-        if (unknown > kUnknown) {
-          return fail(Code::too_long, std::string(slurm_text(Code::too_long)),
-                      fmt::format("{} has fields that are not known here", table.message));
-        }
+        unknown += before - in.size();
+        if (unknown > kUnknown) return not_known(table);
         continue;
       }
       const Table::Row& row = table.rows[place - 1U];
@@ -186,6 +196,10 @@ class Walk {
  private:
   static std::unexpected<Error> too_many(const LimitedField& field) {
     return too_long(field, fmt::format("more than {} of them", field.count));
+  }
+  static std::unexpected<Error> not_known(const Table& table) {
+    return fail(Code::too_long, std::string(slurm_text(Code::too_long)),
+                fmt::format("{} has fields that are not known here", table.message));
   }
   static std::size_t varints(std::string_view packed) {
     std::size_t count = 0;

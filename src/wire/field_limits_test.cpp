@@ -134,6 +134,40 @@ TEST(FieldLimits, ListsAreCountedHoweverTheyAreWritten) {
   EXPECT_EQ(refused(ask), "ids (ListJobs): more than 10000 of them; docs/limits.md");
 }
 
+TEST(FieldLimits, AKeyIsNoOtherFieldHereThanForProtobuf) {
+  ListJobs ask;
+  ask.add_ids()->set_id(1);
+  const std::string part = ask.SerializeAsString();
+  ASSERT_EQ(part[0], '\x0a');
+  // The same field with bit 32 of its key set, which protobuf drops.
+  const std::string hidden = "\x8a\x80\x80\x80\x10" + part.substr(1);
+  const auto read = decode<ListJobs>(hidden);
+  EXPECT_TRUE(!read || read->ids_size() == 1);
+  EXPECT_FALSE(check_fields(Kind::ListJobs, hidden));
+  // Its longest form that is one number for both.
+  const std::string long_form = std::string("\x8a\x80\x80\x80\x00", 5) + part.substr(1);
+  EXPECT_TRUE(check_fields(Kind::ListJobs, long_form));
+  EXPECT_EQ(decode<ListJobs>(long_form)->ids_size(), 1);
+  EXPECT_FALSE(
+      check_fields(Kind::ListJobs, std::string("\x8a\x80\x80\x80\x80\x00", 6) + part.substr(1)));
+  EXPECT_FALSE(check_fields(Kind::ListJobs, std::string("\x02\x00", 2)));  // field 0
+}
+
+TEST(FieldLimits, FieldsThatAreNotKnownAreMeasuredWithTheirKeys) {
+  std::string texts;
+  std::string numbers;
+  std::string fixed;
+  for (int i = 0; i < 30000; ++i) {
+    texts += std::string("\xfa\x07\x00", 3);  // field 127, empty
+    numbers += "\xf8\x07\x01";
+    fixed += std::string("\xfd\x07\x00\x00\x00\x00", 6);
+  }
+  for (const std::string& many : {texts, numbers, fixed}) {
+    EXPECT_FALSE(check_fields(Kind::ListJobs, many));
+    EXPECT_TRUE(check_fields(Kind::ListJobs, many.substr(0, 600)));
+  }
+}
+
 TEST(FieldLimits, WhatIsNoMessageIsRefused) {
   const std::string once = [] {
     SubmitJob job;
