@@ -155,6 +155,24 @@ TEST(LastAttempt, ANodeThatIsSilentOnceMoreHasItsLeaseOnceMore) {
   EXPECT_EQ(c.at(id).not_before(), again + 3601);
 }
 
+TEST(LastAttempt, SoHasANodeThatStayedDownWhenItWasBack) {
+  for (const unsigned returns : {0U, 1U, 2U}) {  // 0: nobody resumes it
+    Policy policy = policy_of_two();
+    policy.return_to_service = returns;
+    Controller c(policy);
+    const JobId id = c.started("-w gpu1 --mem=1G");
+    silent(c, "gpu1");
+    c.up("gpu1", holding(id, 1));
+    EXPECT_EQ(c.state.find_node("gpu1")->down, returns == 0);
+    const Time again = c.now;
+    silent(c, "gpu1");
+    EXPECT_EQ(c.at(id).not_before(), again + 3601);
+    c.now = again + 3601;
+    c.state.tick(c.now);
+    EXPECT_TRUE(may_start(c, id));
+  }
+}
+
 TEST(LastAttempt, WithoutALeaseOnlyAWordHelps) {
   Controller c(policy_of_two());
   const JobId id = c.started("-w gpu1 --mem=1G --no-requeue");

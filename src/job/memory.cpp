@@ -317,7 +317,8 @@ void State::Memory::expect(cluster::NodeIndex index) {
   const NodeState& node = nodes[index];
   if (policy.slurmd_timeout == 0 || node.power.away()) return;
   const bool awaited = (!node.line.empty() || node.future) && !node.registered;
-  if ((node.down || awaited) && node.jobs.empty()) return;
+  const bool may_run_some = may_run.contains(cluster.nodes[index].name);
+  if ((node.down || awaited) && node.jobs.empty() && !may_run_some) return;
   node_timers[index] = node.silent_since + Time{policy.slurmd_timeout};
 }
 
