@@ -181,9 +181,7 @@ void Supervisor::poll_once() {
     }
   }
   run_timers();
-  const bool ending = killed_ || kill_at_.has_value();
-  if (!launched_ && ending) give_up_launch(fail(Code::job_completed, "the step was ended").error());
-  if (!launched_ && (prepared_ || launch_again_at_)) launch();
+  if (!launched_ && (prepared_ || launch_again_at_ || ending())) launch();
   advance();
   drop_closed();
 }

@@ -81,7 +81,8 @@ class Supervisor {
   };
 
   // supervisor_launch.cpp
-  /// Prepares what is not prepared yet, and starts the tasks unless they wait for keys.
+  /// Prepares what is not prepared yet, and starts the tasks unless they wait for keys. Starts none
+  /// of a step that is ending.
   void launch();
   Result<void> start_tasks();
   /// By the node's fault: once more in a moment. Else, and the second time, it is over.
@@ -168,6 +169,8 @@ class Supervisor {
   /// Its job has a lease: who hears nothing of the controller for that long ends it. The agent does
   /// it a little earlier, if it is there and can.
   void watch_lease();
+  /// Its tasks are to end, or were killed.
+  [[nodiscard]] bool ending() const { return killed_ || kill_at_.has_value(); }
   [[nodiscard]] BootTime lease_end() const;
   void drop_closed();
   [[nodiscard]] bool done() const;

@@ -89,6 +89,10 @@ void Supervisor::launch_failed(const Error& why) {
 }
 
 void Supervisor::launch() {
+  const auto give_up = [this] {
+    give_up_launch(fail(Code::job_completed, "the step was ended").error());
+  };
+  if (ending()) return give_up();
   if (launch_again_at_ && Clock::now() < *launch_again_at_) return;
   launch_again_at_.reset();
   if (!prepared_) {
@@ -96,6 +100,8 @@ void Supervisor::launch() {
     prepared_ = true;
   }
   if (keys_.waits()) return;
+  watch_lease();  // it may have taken long until here: a file system of the user hung
+  if (ending()) return give_up();
   if (auto begun = start_tasks(); !begun) return launch_failed(begun.error());
   launched_ = true;
   tell_launched(nullptr);

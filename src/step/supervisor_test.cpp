@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "step/launch_failure.h"
+#include "step/lease_file.h"
 #include "step/supervisor_test_fixture.h"
 
 namespace berth::step {
@@ -297,6 +298,17 @@ TEST_F(SupervisorTest, AnEndThatComesWithTheOrderIsNotLost) {
 Fd unread_pipe(const std::string& path) {
   EXPECT_EQ(::mkfifo(path.c_str(), 0666), 0);
   return Fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+TEST_F(SupervisorTest, NothingIsStartedUnderALeaseThatIsOver) {
+  std::filesystem::create_directory(directory_ + "/n0");
+  order_.set_step_directory(directory_ + "/n0/step");
+  ASSERT_TRUE(write_lease_file(directory_ + "/lease", BootTime(1)));
+  spec_.set_lease_seconds(1);
+  batch("#!/bin/sh\ntouch " + directory_ + "/began\n");
+  run();
+  EXPECT_EQ(ended_->ranks_size(), 0);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/began"));
 }
 
 TEST_F(SupervisorTest, AnEndDoesNotWaitForAPipeThatNobodyReads) {
