@@ -35,8 +35,11 @@ Result<void> write_whole_file(const std::string& path, std::string_view bytes, u
   if (::fsync(file.get()) != 0 || ::rename(beside.c_str(), path.c_str()) != 0) {
     return failed("write", path);
   }
-  const Fd directory(
-      ::open(path.substr(0, path.rfind('/') + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return sync_directory(path.substr(0, path.rfind('/') + 1));
+}
+
+Result<void> sync_directory(const std::string& path) {
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory || ::fsync(directory.get()) != 0) return failed("write", path);
   return {};
 }

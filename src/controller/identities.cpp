@@ -11,8 +11,12 @@
 
 namespace berth::controller {
 
+std::string authority_path(const std::string& state) {
+  return state + '/' + kAuthorityFile;
+}
+
 Result<Identities> Identities::load(const std::string& state, const std::string& cluster) {
-  auto authority = tls::Authority::load_or_create(state + "/authority.pem", cluster);
+  auto authority = tls::Authority::load_or_create(authority_path(state), cluster);
   if (!authority) return pass(std::move(authority.error()));
   Identities out(state + "/identities", std::move(*authority));
   auto text = read_private_file(out.path_);

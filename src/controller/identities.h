@@ -23,6 +23,10 @@ namespace berth::controller {
 /// A token is meant to be used at once, by a person.
 inline constexpr job::Time kJoinTokenSeconds = 3600;
 
+/// Key and certificate of the cluster's authority, in StateSaveLocation.
+inline constexpr const char* kAuthorityFile = "authority.pem";
+std::string authority_path(const std::string& state);
+
 class Identities {
  public:
   static Result<Identities> load(const std::string& state, const std::string& cluster);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "controller/identities.h"
 #include "controller/setup.h"
 #include "net/paths.h"
 #include "store/backup.h"
@@ -19,7 +20,7 @@ namespace berth::controller {
 namespace {
 
 /// Beside the store, and as precious: without them every node has to join again.
-const std::vector<std::string> kFilesBeside = {"cluster.key", "authority.pem", "identities"};
+const std::vector<std::string> kFilesBeside = {"cluster.key", kAuthorityFile, "identities"};
 constexpr std::size_t kMostNamed = 20;
 
 struct Place {
@@ -94,7 +95,8 @@ Result<int> back_up(const Place& place, const std::string& file) {
 }
 
 Result<int> restore(const Place& place, const std::string& file) {
-  const auto done = store::restore_backup(place.state, file, {.beside = place.beside});
+  const auto done =
+      store::restore_backup(place.state, file, kAuthorityFile, {.beside = place.beside});
   if (!done) return pass(done.error());
   fmt::print(
       "restored {} jobs as they were at {:%F %T}; {} of them wait and are held, since they "

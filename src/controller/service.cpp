@@ -61,12 +61,14 @@ void publish_authority(Log& log, const std::string& conf, const tls::Authority& 
 
 /// A store in which nothing was ever done is not that of a cluster whose machines know another
 /// authority: it would hand out the same job ids again, to nodes that work for another controller.
-Result<void> check_authority(const ServiceOptions& options, const store::Store& store,
-                             const tls::Authority& own) {
+Result<void> check_authority(const ServiceOptions& options, const store::Store& store) {
   const std::string path = net::authority_file(options.conf);
   std::ifstream file(path);
   const std::string known{std::istreambuf_iterator<char>(file), {}};
-  if (known.empty() || known == own.certificate() || !store.blank()) return {};
+  if (known.empty() || !store.blank()) return {};
+  const auto own = read_private_file(authority_path(options.state));
+  if (!own) return pass(own.error());
+  if (own->contains(known)) return {};
   return fail(
       Code::conflict,
       fmt::format("there is nothing in {}, and {} is the authority of a cluster that has another "
@@ -141,10 +143,6 @@ Service::~Service() {
 Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashPoints& crash,
                                                ServiceOptions options) {
   if (auto made = make_state_directory(options.state); !made) return pass(std::move(made.error()));
-  auto key = auth::load_or_create_cluster_key(options.state + "/cluster.key");
-  if (!key) return pass(std::move(key.error()));
-  auto identities = Identities::load(options.state, options.setup.node_config.cluster_name());
-  if (!identities) return pass(std::move(identities.error()));
   // Where there are other machines, an old copy or an empty disk in the store's place is serious,
   // and the run directory is on another disk.
   auto store = store::Store::open(
@@ -153,10 +151,13 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
            has_other_machines(options.setup, options.emulate, options.host) ? options.run : ""});
   if (!store) return pass(std::move(store.error()));
   if (has_other_machines(options.setup, options.emulate, options.host)) {
-    if (auto good = check_authority(options, *store, identities->authority()); !good) {
-      return pass(std::move(good.error()));
-    }
+    if (auto good = check_authority(options, *store); !good) return pass(std::move(good.error()));
   }
+  // Only now, so that a refused start leaves no keys that a backup would have to replace.
+  auto key = auth::load_or_create_cluster_key(options.state + "/cluster.key");
+  if (!key) return pass(std::move(key.error()));
+  auto identities = Identities::load(options.state, options.setup.node_config.cluster_name());
+  if (!identities) return pass(std::move(identities.error()));
   store->copy_log_beside();
   const auto epoch = store->raise_epoch();
   if (!epoch) return pass(epoch.error());

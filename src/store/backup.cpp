@@ -70,10 +70,44 @@ Result<void> put_files(const std::string& copy, const std::string& directory,
   return when->bind(static_cast<std::int64_t>(std::time(nullptr))).run();
 }
 
-/// Files of the backup that are not there. Those that are stay: they may be newer, and know of
-/// machines whose identity was revoked since.
-Result<std::vector<std::string>> take_files(const std::string& backup,
-                                            const std::string& directory) {
+/// Where what a restore replaces goes; made when the first file goes there.
+class Aside {
+ public:
+  explicit Aside(std::string directory) : directory_(std::move(directory)) {}
+  /// "" = nothing went there.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  Result<void> make() {
+    for (int i = 0; path_.empty(); ++i) {
+      std::string path = fmt::format("{}/replaced-{}{}", directory_, std::time(nullptr),
+                                     i == 0 ? "" : fmt::format("-{}", i));
+      if (::mkdir(path.c_str(), 0700) == 0) {
+        path_ = std::move(path);
+      } else if (errno != EEXIST) {
+        return fail(Code::io, fmt::format("{}: {}", path, std::strerror(errno)));
+      }
+    }
+    return {};
+  }
+  /// Moves a file of the directory there, if it exists.
+  Result<void> take(const std::string& name) {
+    const std::string from = fmt::format("{}/{}", directory_, name);
+    if (!fs::exists(from)) return {};
+    if (auto made = make(); !made) return made;
+    std::error_code error;
+    fs::rename(from, fmt::format("{}/{}", path_, name), error);
+    if (error) return fail(Code::io, fmt::format("{}: {}", from, error.message()));
+    return {};
+  }
+
+ private:
+  std::string directory_;
+  std::string path_;
+};
+
+/// The files beside the store, by name.
+using Files = std::map<std::string, std::string>;
+
+Result<Files> files_of(const std::string& backup) {
   Result<Database> database = open_database(backup, SQLITE_OPEN_READWRITE);
   if (!database) return pass(std::move(database.error()));
   Result<Statement> select = Statement::make(database->get(), "SELECT name, bytes FROM files");
@@ -81,17 +115,42 @@ Result<std::vector<std::string>> take_files(const std::string& backup,
     return fail(Code::bad_value, fmt::format("{} is not a backup of berth", backup),
                 "`berth backup FILE` makes one");
   }
-  std::vector<std::string> taken;
+  Files files;
   while (select->next()) {
-    const std::string name(select->bytes(0));
-    const std::string path = fmt::format("{}/{}", directory, name);
-    if (name.empty() || name.find('/') != std::string::npos || fs::exists(path)) continue;
-    if (auto done = write_whole_file(path, select->bytes(1), 0600); !done) {
+    std::string name(select->bytes(0));
+    if (name.empty() || name.find('/') != std::string::npos) continue;
+    files.emplace(std::move(name), select->bytes(1));
+  }
+  if (select->failed()) return select->error();
+  return files;
+}
+
+/// Puts the files of the backup where they are not. Those of the same cluster that are there stay:
+/// they may be newer, and know of machines whose identity was revoked since. Those of another
+/// cluster go aside: a controller that was started on an empty disk has made some.
+Result<std::vector<std::string>> take_files(const Files& files, const std::string& directory,
+                                            const std::string& names_cluster, Aside& aside) {
+  const auto path_of = [&](const std::string& name) {
+    return fmt::format("{}/{}", directory, name);
+  };
+  const auto cluster = files.find(names_cluster);
+  if (cluster != files.end() && fs::exists(path_of(names_cluster))) {
+    const auto here = read_private_file(path_of(names_cluster));
+    if (!here) return pass(here.error());
+    if (*here != cluster->second) {
+      for (const auto& [name, bytes] : files) {
+        if (auto done = aside.take(name); !done) return pass(std::move(done.error()));
+      }
+    }
+  }
+  std::vector<std::string> taken;
+  for (const auto& [name, bytes] : files) {
+    if (fs::exists(path_of(name))) continue;
+    if (auto done = write_whole_file(path_of(name), bytes, 0600); !done) {
       return pass(std::move(done.error()));
     }
     taken.push_back(name);
   }
-  if (select->failed()) return select->error();
   return taken;
 }
 
@@ -115,29 +174,31 @@ void compare(const Jobs& before, const Jobs& now, Restored& out) {
   out.compared = true;
 }
 
-std::string replaced_directory(const std::string& directory) {
-  for (int i = 0;; ++i) {
-    const std::string path = fmt::format("{}/replaced-{}{}", directory, std::time(nullptr),
-                                         i == 0 ? "" : fmt::format("-{}", i));
-    if (::mkdir(path.c_str(), 0700) == 0 || errno != EEXIST) return path;
+/// The files of the old store, so that nothing of it is left and nothing of it is lost.
+Result<void> put_store_aside(const std::string& directory, Aside& aside) {
+  std::error_code error;
+  if (fs::file_size(database_path(directory), error) == 0) return {};
+  const std::string name = fs::path(database_path(directory)).filename();
+  for (const char* end : {"", "-wal", "-shm"}) {
+    if (auto done = aside.take(name + end); !done) return done;
   }
+  if (auto made = aside.make(); !made) return made;
+  // A copy: the one in its place says what was acknowledged until the restored store goes on.
+  fs::copy_file(AcknowledgedFile::path(directory), AcknowledgedFile::path(aside.path()), error);
+  return {};
 }
 
-/// The files of the old store, so that nothing of it is left and nothing of it is lost.
-Result<std::string> put_aside(const std::string& directory) {
-  const std::string path = database_path(directory);
-  std::error_code error;
-  if (fs::file_size(path, error) == 0) return std::string();
-  const std::string aside = replaced_directory(directory);
-  for (const char* end : {"", "-wal", "-shm"}) {
-    if (!fs::exists(path + end)) continue;
-    fs::rename(path + end, aside + "/berth.db" + end, error);
-    if (error) return fail(Code::io, fmt::format("{}{}: {}", path, end, error.message()));
+/// A file with all keys of the cluster that is removed unless it gets its own name.
+struct Part {
+  explicit Part(std::string name) : path(std::move(name)) {}
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  ~Part() {
+    std::error_code ignored;
+    fs::remove(path, ignored);
   }
-  // A copy: the one in its place says what was acknowledged until the restored store goes on.
-  fs::copy_file(AcknowledgedFile::path(directory), AcknowledgedFile::path(aside), error);
-  return aside;
-}
+  const std::string path;
+};
 
 }  // namespace
 
@@ -146,30 +207,29 @@ Result<BackedUp> make_backup(const std::string& directory, const std::string& fi
   if (fs::exists(file)) return fail(Code::bad_value, fmt::format("{} is there already", file));
   const std::string path = database_path(directory);
   if (!fs::exists(path)) return fail(Code::io, fmt::format("there is no store in {}", directory));
-  const std::string part = file + ".part";
-  auto done = copy_database(path, part);
-  if (done) done = put_files(part, directory, names);
-  if (done) done = change_copy(part, {});
-  if (!done) {
-    std::error_code ignored;
-    fs::remove(part, ignored);
-    return pass(std::move(done.error()));
-  }
+  const Part part(file + ".part");
+  auto done = copy_database(path, part.path);
+  if (done) done = put_files(part.path, directory, names);
+  if (done) done = change_copy(part.path, {});
+  if (!done) return pass(std::move(done.error()));
   // Read again: a backup that nobody can restore is none.
-  const Result<Checked> checked = check_file(part);
+  const Result<Checked> checked = check_file(part.path);
   if (!checked) return pass(checked.error());
   if (!checked->troubles.empty()) {
     return fail(Code::io, fmt::format("the store is damaged: {}", checked->troubles.front()),
                 kDamagedHint);
   }
   std::error_code error;
-  fs::rename(part, file, error);
+  fs::rename(part.path, file, error);
   if (error) return fail(Code::io, fmt::format("{}: {}", file, error.message()));
+  if (done = sync_directory(fs::absolute(file).parent_path()); !done) {
+    return pass(std::move(done.error()));
+  }
   return BackedUp{checked->jobs, checked->commits, fs::file_size(file, error)};
 }
 
 Result<Restored> restore_backup(const std::string& directory, const std::string& file,
-                                const Opening& opening) {
+                                const std::string& names_cluster, const Opening& opening) {
   Restored out;
   {
     std::error_code error;
@@ -205,18 +265,21 @@ Result<Restored> restore_backup(const std::string& directory, const std::string&
       const auto now = jobs_of(file);
       if (before && now) compare(*before, *now, out);
     }
-    auto files = take_files(file, directory);
-    if (!files) return pass(std::move(files.error()));
-    out.files = std::move(*files);
+    const auto files = files_of(file);
+    if (!files) return pass(files.error());
     const std::string made = path + "-new";
     auto done = copy_database(file, made);
     if (done) {
       done = change_copy(made, {"DROP TABLE files", "DELETE FROM meta WHERE name = 'backup'"});
     }
     if (!done) return pass(std::move(done.error()));
-    auto aside = put_aside(directory);
-    if (!aside) return pass(std::move(aside.error()));
-    out.replaced = std::move(*aside);
+    Aside aside(directory);
+    auto taken = take_files(*files, directory, names_cluster, aside);
+    if (!taken) return pass(std::move(taken.error()));
+    out.files = std::move(*taken);
+    done = put_store_aside(directory, aside);
+    if (!done) return pass(std::move(done.error()));
+    out.replaced = aside.path();
     fs::rename(made, path, error);
     if (error) return fail(Code::io, fmt::format("{}: {}", path, error.message()));
   }

@@ -37,10 +37,12 @@ struct Restored {
   bool compared = false;            // the replaced store could be read:
   std::vector<std::uint32_t> lost;  // jobs that only it has
   std::uint64_t changed = 0;        // jobs that are further there
-  std::string replaced;             // directory with what was there before; "" = nothing was
-  std::vector<std::string> files;   // that came from the backup; the others were there
+  std::string replaced;             // directory with what it replaced; "" = nothing
+  std::vector<std::string> files;   // that came from the backup; the others of the same cluster
+                                    // were there, and stay
 };
+/// `names_cluster`: the file beside the store that differs from cluster to cluster.
 Result<Restored> restore_backup(const std::string& directory, const std::string& file,
-                                const Opening& opening);
+                                const std::string& names_cluster, const Opening& opening);
 
 }  // namespace berth::store

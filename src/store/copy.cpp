@@ -23,9 +23,10 @@ Result<void> copy_database(const std::string& from, const std::string& to, bool 
   Result<Database> source = open_database(from, SQLITE_OPEN_READWRITE, from_plain);
   if (!source) return pass(std::move(source.error()));
   ::sqlite3_busy_timeout(source->get(), 10000);
-  if (from_plain) {
-    ::sqlite3_wal_checkpoint_v2(source->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                                nullptr);
+  if (from_plain && ::sqlite3_wal_checkpoint_v2(source->get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE,
+                                                nullptr, nullptr) != SQLITE_OK) {
+    return fail(Code::io, fmt::format("{}: its log cannot be written into it: {}", from,
+                                      ::sqlite3_errmsg(source->get())));
   }
   int reserved = kSumSize;
   ::sqlite3_file_control(source->get(), "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);

@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "base/whole_file.h"
 #include "store/acknowledged.h"
 #include "store/backup.h"
 #include "store/check.h"
@@ -34,6 +35,9 @@ class Damage : public StoreTest {
  protected:
   Damage() : StoreTest("/dev/shm") {}
   /// Adds jobs first … last, each in a commit of its own.
+  static void put_secret(const std::string& at, const char* name, const char* text) {
+    ASSERT_TRUE(write_whole_file(at + '/' + name, text, 0600));
+  }
   static void add_jobs(Store& store, std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t id = first; id <= last; ++id) {
       Batch batch;
@@ -383,9 +387,9 @@ TEST_F(Damage, ABackupIsMadeOfARunningStoreAndHandsOutNothingAgain) {
     ASSERT_TRUE(store->raise_epoch());
     store->copy_log_beside();
     add_jobs(*store, 1, 30);
-    std::ofstream(at + "/cluster.key") << "secret";
-    fs::permissions(at + "/cluster.key", fs::perms::owner_read | fs::perms::owner_write);
-    const auto made = make_backup(at, file, {"cluster.key", "not-there"});
+    put_secret(at, "cluster.key", "secret");
+    put_secret(at, "authority", "ours");
+    const auto made = make_backup(at, file, {"cluster.key", "authority", "not-there"});
     ASSERT_TRUE(made) << made.error().what();
     EXPECT_EQ(made->jobs, 30U);
     struct stat about{};
@@ -393,17 +397,18 @@ TEST_F(Damage, ABackupIsMadeOfARunningStoreAndHandsOutNothingAgain) {
     EXPECT_EQ(about.st_mode & 0777, 0600U);
     EXPECT_FALSE(make_backup(at, file, {}));  // never over another
     add_jobs(*store, 31, 40);
-    EXPECT_FALSE(restore_backup(at, file, {}));  // while it runs
+    EXPECT_FALSE(restore_backup(at, file, "authority", {}));  // while it runs
     next = store->memory().next_job_id;
   }
   fs::remove(at + "/cluster.key");
-  const auto restored = restore_backup(at, file, {});
+  const auto restored = restore_backup(at, file, "authority", {});
   ASSERT_TRUE(restored) << restored.error().what();
   EXPECT_EQ(restored->jobs, 30U);
   EXPECT_EQ(restored->lost.size(), 10U);
   EXPECT_EQ(restored->lost.front(), 31U);
   EXPECT_EQ(restored->held, 20U);
   EXPECT_EQ(restored->files, std::vector<std::string>{"cluster.key"});
+  EXPECT_FALSE(fs::exists(restored->replaced + "/authority"));  // the same cluster's
   EXPECT_GT(restored->next_job_id, next);
   EXPECT_TRUE(fs::exists(restored->replaced + kDatabase));
   {
@@ -418,12 +423,25 @@ TEST_F(Damage, ABackupIsMadeOfARunningStoreAndHandsOutNothingAgain) {
   }
   EXPECT_EQ(check(at)->troubles, std::vector<std::string>());
   // Where nothing was: another machine.
-  const auto elsewhere = restore_backup(folder() + "/new", file, {});
+  const auto elsewhere = restore_backup(folder() + "/new", file, "authority", {});
   ASSERT_TRUE(elsewhere) << elsewhere.error().what();
   EXPECT_FALSE(elsewhere->compared);
   EXPECT_GT(elsewhere->next_job_id, next);
+  EXPECT_EQ(elsewhere->files, (std::vector<std::string>{"authority", "cluster.key"}));
+  EXPECT_EQ(elsewhere->replaced, "");
+  // Where a controller was started on an empty disk: what it made is another cluster's.
+  const std::string started = folder() + "/started";
+  ASSERT_TRUE(Store::open(started));
+  put_secret(started, "cluster.key", "another");
+  put_secret(started, "authority", "another");
+  const auto after = restore_backup(started, file, "authority", {});
+  ASSERT_TRUE(after) << after.error().what();
+  EXPECT_EQ(after->files, (std::vector<std::string>{"authority", "cluster.key"}));
+  EXPECT_EQ(*read_private_file(started + "/cluster.key"), "secret");
+  EXPECT_EQ(*read_private_file(after->replaced + "/cluster.key"), "another");
+  EXPECT_EQ(*read_private_file(after->replaced + "/authority"), "another");
   flip(file, fs::file_size(file) * 4);
-  EXPECT_FALSE(restore_backup(folder() + "/newer", file, {}));
+  EXPECT_FALSE(restore_backup(folder() + "/newer", file, "authority", {}));
 }
 
 }  // namespace

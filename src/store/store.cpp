@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "base/fd.h"
+#include "base/whole_file.h"
 #include "store/acknowledged.h"
 #include "store/blob_key.h"
 #include "store/check.h"
@@ -40,13 +41,13 @@ Result<void> add_checksums(const std::string& path) {
   if (auto done = copy_database(path, made, /*from_plain=*/true); !done) return done;
   if (auto done = change_copy(made, {"PRAGMA user_version = 2"}); !done) return done;
   // The old log goes with the old file: all of it is in the copy. Should we be killed in between,
-  // what is left is the old file, and all of it: its log was copied into it first.
+  // what is left is the old file, and all of it: copy_database() emptied its log into it.
   std::error_code error;
   std::filesystem::remove(path + "-wal", error);
   std::filesystem::remove(path + "-shm", error);
   std::filesystem::rename(made, path, error);
   if (error) return fail(Code::io, fmt::format("{}: {}", path, error.message()));
-  return {};
+  return sync_directory(std::filesystem::path(path).parent_path());
 }
 
 }  // namespace

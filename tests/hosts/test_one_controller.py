@@ -112,6 +112,31 @@ def test_an_empty_store_is_not_the_clusters(hosts):
     still_served(hosts)
 
 
+def test_a_lost_disk_comes_back_from_a_backup(hosts):
+    """What the refused start says is enough: the keys come back too, and no machine has to join again."""
+    h0 = hosts[0]
+    conf = ("-f", h0.conf)
+    file = hosts.directory / "backup"
+    job = int(h0.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true").stdout)
+    h0.run("berth", "backup", file, *conf)
+    end(hosts.controller)
+    shutil.rmtree(h0.home / "state")
+    said = controller(hosts, 0, h0.conf)
+    assert "a backup by `berth restore`" in said, said
+    # One that was started all the same has made keys of its own.
+    (h0.home / "state").mkdir(exist_ok=True)
+    for name in ("cluster.key", "authority.pem"):
+        (h0.home / "state" / name).write_text("of another cluster")
+        (h0.home / "state" / name).chmod(0o600)
+    said = h0.run("berth", "restore", file, *conf).stdout
+    for name in ("cluster.key", "authority.pem", "identities"):
+        assert f"{name} came from the backup" in said, said
+    hosts.start_controller()
+    hosts.wait_idle(2)
+    still_served(hosts)
+    assert int(h0.run("sbatch", "--parsable", "-o", "/dev/null", "--wrap", "true").stdout) > job
+
+
 def test_another_store_with_the_clusters_keys_is_refused_by_its_agents(hosts):
     """The keys were copied, the jobs were not: agents know better, and say so; the right store is taken again."""
     job = hosts[0].run("sbatch", "--parsable", "-w", "h1", "-o", "/dev/null", "--wrap", "sleep 300").stdout.strip()
