@@ -317,6 +317,7 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
     return refuse_file(
         fail(Code::job_completed, std::string(slurm_text(Code::job_completed))).error());
   }
+  if (auto room = receivers_.room_for(at); !room) return refuse_file(room.error());
   receivers_.start(*job, message, connection.release());
 }
 

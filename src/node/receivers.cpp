@@ -116,22 +116,27 @@ void Receivers::adopt(const std::string& node) {
   }
 }
 
-void Receivers::start(const wire::BeginJob& job, const wire::PutFile& message,
-                      net::Connection::Released client) {
-  const NodeJob at{job.node(), job.job_id(), job.attempt()};
+std::optional<unsigned> Receivers::free_number(const NodeJob& at) const {
   std::set<unsigned> taken;
   for (auto it = receivers_.lower_bound({at, 0}); it != receivers_.end() && it->first.first == at;
        ++it) {
     taken.insert(it->first.second);
   }
-  Result<void> done;
-  if (const auto number = free_receiver_number(taken)) {
-    done = begin({at, *number}, job, message, client);
-  } else {
-    done = fail(Code::limit, fmt::format("{} files are on their way to job {} on {} already, "
-                                         "which is as many as may be at once",
-                                         kMostReceivers, at.job, at.node));
-  }
+  return free_receiver_number(taken);
+}
+
+Result<void> Receivers::room_for(const NodeJob& at) const {
+  if (free_number(at)) return {};
+  return fail(Code::limit, fmt::format("{} files are on their way to job {} on {} already, which "
+                                       "is as many as may be at once",
+                                       kMostReceivers, at.job, at.node));
+}
+
+void Receivers::start(const wire::BeginJob& job, const wire::PutFile& message,
+                      net::Connection::Released client) {
+  const NodeJob at{job.node(), job.job_id(), job.attempt()};
+  Result<void> done = room_for(at);
+  if (done) done = begin({at, *free_number(at)}, job, message, client);
   if (done) return;
   here_.log.of_user(job.uid()).error("{}: {}", sbcast_text(at), done.error().what());
   auto connection = net::Connection::take_up(here_.loop, std::move(client));

@@ -65,7 +65,10 @@ class Receivers {
 
   /// Ends what an earlier agent left of its own on a node.
   void adopt(const std::string& node);
-  /// The ticket was checked, and the job runs here. The client is answered, whatever comes of it.
+  /// Whether one more is taken.
+  [[nodiscard]] Result<void> room_for(const NodeJob& at) const;
+  /// The ticket was checked, the job runs here, and there is room. The client is answered, whatever
+  /// comes of it.
   void start(const wire::BeginJob& job, const wire::PutFile& message,
              net::Connection::Released client);
   /// All of the job, at once.
@@ -96,6 +99,7 @@ class Receivers {
     std::string stuck;  // why it does not go, as it was said
   };
 
+  [[nodiscard]] std::optional<unsigned> free_number(const NodeJob& at) const;
   Receiver& add(const Key& key, std::uint32_t uid);
   Result<void> begin(const Key& key, const wire::BeginJob& job, const wire::PutFile& message,
                      net::Connection::Released& client);

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -26,6 +27,9 @@ namespace {
 
 /// Of silence; a client that is alive sends or is gone.
 constexpr int kPatienceMs = 300'000;
+/// For a client to take its refusal.
+constexpr std::chrono::seconds kReadPatience{5};
+constexpr int kReadPatienceMs = 5000;
 /// Written at once; between two of these it is asked whether the file is still wanted.
 constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
 /// When the memory of the job is used up: a copy can be made again, a task cannot.
@@ -43,6 +47,7 @@ class Receiving {
   void answer(const Error* error);
 
  private:
+  void let_it_read();
   [[nodiscard]] BootTime lease_end() const {
     return lease_end_alone(given_.record(), std::chrono::seconds(given_.lease_seconds()), began_);
   }
@@ -160,6 +165,17 @@ void Receiving::answer(const Error* error) {
   while (client_.backlog() > 0 && client_.flush() && client_.backlog() > 0) {
     if (!wait(client_.proven() ? POLLOUT : POLLIN, kPatienceMs)) return;
     if (!client_.proven() && !client_.read()) return;
+  }
+  if (error != nullptr) let_it_read();
+}
+
+/// What it has sent and nobody has read would break a connection over TCP before it reads why.
+void Receiving::let_it_read() {
+  ::shutdown(client_.fd(), SHUT_WR);
+  const auto limit = boot_now() + kReadPatience;
+  while (client_.open() && boot_now() < limit && wait(POLLIN, kReadPatienceMs) && client_.read()) {
+    while (client_.next()) {
+    }
   }
 }
 

@@ -83,6 +83,7 @@ class ReceiveFileTest : public testing::Test {
     return done ? "" : std::string(done.error().what());
   }
   int ended() {
+    client_.reset();
     int status = -1;
     const pid_t pid = std::exchange(pid_, 0);
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
