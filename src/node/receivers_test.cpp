@@ -166,6 +166,22 @@ TEST_F(ReceiversTest, AJobDoesNotEndBeforeItsReceiversAreGone) {
   EXPECT_EQ(answer(client), "Job/step already completing or completed");
 }
 
+TEST_F(ReceiversTest, TheLeaseOfAJobEndsItsReceivers) {
+  lease_ = 4;
+  begin();
+  auto client = send_half("file");
+  ASSERT_TRUE(wait_for_receivers(1));
+  ASSERT_TRUE(wait_for_file(pids().front()));
+  deaf_ = true;
+  EXPECT_EQ(answer(client), "Job/step already completing or completed");
+  EXPECT_TRUE(until([&] { return pids().empty(); }));
+  EXPECT_TRUE(nothing_there());
+  deaf_ = false;
+  registration_.reset();
+  if (agent_link_) agent_link_->abort();
+  EXPECT_TRUE(until([&] { return registration_.has_value() && gone_.has_value(); }));
+}
+
 TEST_F(ReceiversTest, AStoppedReceiverIsKilledWithItsJob) {
   begin();
   auto client = send_half("file");

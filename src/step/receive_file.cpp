@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include "base/boot_clock.h"
 #include "base/result.h"
@@ -30,8 +31,9 @@ constexpr int kPatienceMs = 300'000;
 /// For a client to take its refusal.
 constexpr std::chrono::seconds kReadPatience{5};
 constexpr int kReadPatienceMs = 5000;
-/// Written at once; between two of these it is asked whether the file is still wanted.
-constexpr std::size_t kWrittenAtOnce = std::size_t{1} << 20;
+/// Written at once; between two of these it is asked whether the file is still wanted. The kernel
+/// lets who writes more than a disk can take wait again and again.
+constexpr std::size_t kWrittenAtOnce = std::size_t{128} << 10;
 /// When the memory of the job is used up: a copy can be made again, a task cannot.
 constexpr int kKilledFirst = 1000;
 
@@ -66,6 +68,7 @@ class Receiving {
   Peer client_;
   const BootTime began_ = boot_now();
   std::optional<BootAlarm> lease_;
+  std::optional<NewFile> file_;
 };
 
 Result<void> Receiving::listen_to_agent() {
@@ -141,21 +144,22 @@ Result<void> Receiving::receive() {
   const wire::PutFile& order = given_.file();
   if (order.compressed()) return fail(Code::unsupported, "compressed files are not supported");
   if (auto wanted = wait(0, 0); !wanted) return wanted;
-  auto file = NewFile::open(order.path(), order.force());
-  if (!file) return pass(std::move(file.error()));
+  auto opened = NewFile::open(order.path(), order.force());
+  if (!opened) return pass(std::move(opened.error()));
+  const NewFile& file = file_.emplace(std::move(*opened));
   for (bool more = true; more;) {
     const auto block = next_block();
     if (!block) return pass(block.error());
-    if (auto written = write(file->fd(), block->data()); !written) return written;
+    if (auto written = write(file.fd(), block->data()); !written) return written;
     more = !block->end();
   }
-  if (::fchmod(file->fd(), order.mode() & 07777) != 0) return trouble(errno);
+  if (::fchmod(file.fd(), order.mode() & 07777) != 0) return trouble(errno);
   if (order.modified() != 0) {
     const timespec times[2] = {{.tv_sec = order.accessed(), .tv_nsec = 0},
                                {.tv_sec = order.modified(), .tv_nsec = 0}};
-    ::futimens(file->fd(), times);
+    ::futimens(file.fd(), times);
   }
-  return file->finish();
+  return file_->finish();
 }
 
 void Receiving::answer(const Error* error) {
@@ -166,6 +170,8 @@ void Receiving::answer(const Error* error) {
     if (!wait(client_.proven() ? POLLOUT : POLLIN, kPatienceMs)) return;
     if (!client_.proven() && !client_.read()) return;
   }
+  // To take back what was written may last: the client need not wait for that.
+  file_.reset();
   if (error != nullptr) let_it_read();
 }
 
