@@ -111,6 +111,21 @@ def processes_naming(text: str) -> dict:
     return found
 
 
+def receivers_of(job) -> dict:
+    """Living processes that receive files of sbcast for a job: pid → the files that they write."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            # What they are known by: they hold their record.
+            if not entry.name.isdigit() or f"/file.{job}." not in os.readlink(entry / "fd" / "5"):
+                continue
+            targets = [os.readlink(link) for link in (entry / "fd").iterdir() if int(link.name) > 5]
+        except OSError:
+            continue
+        found[int(entry.name)] = [target for target in targets if target.startswith("/")]
+    return found
+
+
 class Cluster:
     def __init__(self, emulate=None, state=None, user=None):
         self.user = user

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from cluster import ROOT, SECONDS, Cluster, processes_naming, until
+from cluster import ROOT, SECONDS, Cluster, processes_naming, receivers_of, until
 
 pytestmark = [
     pytest.mark.live,
@@ -117,6 +117,137 @@ def test_nothing_is_left_when_the_script_ends(cluster):
         job = cluster.submit("-o", "/dev/null", "--wrap", f"({script}) & sleep 0.3", user=USER)
         until(lambda: not in_squeue(cluster, job), what="the end of the job")
         assert not processes_naming(number), name
+
+
+# ---- files on their way (sbcast) ------------------------------------------------------------------
+
+class Copying:
+    """An sbcast into a job that has begun to write and has then stopped sending."""
+
+    def __init__(self, cluster, job, *words):
+        self.cluster = cluster
+        large = cluster.work / "large"
+        with open(large, "wb") as file:
+            file.truncate(16 << 30)  # without a block on the disk; more than can be sent before it is stopped
+        self.folder = pathlib.Path(cluster.own) / f"to.{job}.{random.randrange(10**6)}"
+        self.folder.mkdir()
+        os.chmod(self.folder, 0o777)
+        self.client = cluster.popen("sbcast", "--jobid", job, *words, large, self.folder / "file", user=USER)
+        self.receiver = until(lambda: self.writes(job), what="a receiver that writes")
+        self.client.send_signal(signal.SIGSTOP)
+
+    def writes(self, job):
+        for pid, files in receivers_of(job).items():
+            if any(file.startswith(str(self.folder)) for file in files):
+                return pid
+        assert self.client.poll() is None, self.client.communicate()
+        return None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.client.poll() is None:
+            self.client.kill()
+            self.client.communicate()
+
+    def left(self):
+        return os.path.exists(f"/proc/{self.receiver}") or list(self.folder.iterdir())
+
+    def end(self):
+        self.client.send_signal(signal.SIGCONT)
+        _, errors = self.client.communicate(timeout=SECONDS)
+        return self.client.returncode, errors
+
+
+def sleeper(cluster, *words):
+    job = cluster.submit("-o", "/dev/null", *words, "--wrap", "sleep 300", user=USER)
+    cluster.wait_state(job, "RUNNING")
+    return job
+
+
+@pytest.mark.parametrize("how", ["cancelled", "script ends", "stopped receiver"])
+def test_a_file_on_its_way_ends_with_its_job(cluster, how):
+    for _ in range(ROUNDS):
+        go = cluster.work / f"go.{random.randrange(10**9)}"
+        job = cluster.submit("-o", "/dev/null", "--wrap", f"while [ ! -e {go} ]; do sleep 0.02; done", user=USER)
+        cluster.wait_state(job, "RUNNING")
+        with Copying(cluster, job) as copying:
+            if how == "stopped receiver":
+                os.kill(copying.receiver, signal.SIGSTOP)
+            began = time.monotonic()
+            if how == "script ends":
+                go.touch()
+            else:
+                cluster.run("scancel", job, user=USER)
+            until(lambda: not in_squeue(cluster, job), what="the end of the job")
+            assert not copying.left(), cluster.logs()  # not a moment later
+            took = time.monotonic() - began
+            assert took < 5, took  # KillWait is 1 s
+            code, errors = copying.end()
+        assert code == 1 and (how == "stopped receiver" or "Job/step already completing or completed" in errors), errors
+        assert not list(pathlib.Path(cluster.state, "spool").glob(f"*/file.{job}.*"))
+
+
+def test_a_file_for_one_attempt_is_not_written_in_the_next(cluster):
+    job = sleeper(cluster, "--requeue")
+    with Copying(cluster, job) as copying:
+        cluster.run("scontrol", "requeue", job)
+        cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now")  # else in two minutes
+        until(lambda: cluster.field(job, "Restarts") == "1" and cluster.job_state(job) == "RUNNING", what="the next attempt")
+        assert not copying.left()
+        code, errors = copying.end()
+        assert code == 1 and "Job/step already completing or completed" in errors, errors
+        assert not copying.left()
+    cluster.run("scancel", job)
+    until(lambda: not in_squeue(cluster, job), what="the end of the job")
+
+
+def test_a_file_on_its_way_ends_with_the_agent_and_its_job_does_not(cluster):
+    job = sleeper(cluster)
+    with Copying(cluster, job) as copying:
+        os.kill(cluster.pid("node"), signal.SIGKILL)
+        until(lambda: not copying.left(), what="the end of the receiver")
+        code, _ = copying.end()
+        assert code == 1
+    until(lambda: cluster.start() or cluster.pid("node"), what="a new agent")
+    small = cluster.work / "small"
+    small.write_text("whole")
+    copied = copying.folder / "small"
+    until(lambda: cluster.run("sbcast", "-f", "--jobid", job, small, copied, user=USER, rc=None).returncode == 0,
+          what="a file for the job that still runs")
+    assert copied.read_text() == "whole" and copied.stat().st_uid != 0
+    assert cluster.job_state(job) == "RUNNING"
+    assert not list(pathlib.Path(cluster.state, "spool").glob(f"*/file.{job}.*"))
+    cluster.run("scancel", job)
+    until(lambda: not in_squeue(cluster, job), what="the end of the job")
+
+
+def test_files_are_copied_to_files_only(cluster):
+    job = sleeper(cluster)
+    small = cluster.work / "small"
+    small.write_text("new")
+    folder = cluster.work / "only"
+    folder.mkdir(exist_ok=True)
+    os.chmod(folder, 0o777)
+    pipe = folder / f"pipe.{job}"
+    os.mkfifo(pipe)
+    os.chmod(pipe, 0o666)
+    for target in (pipe, "/dev/null"):
+        refused = cluster.run("sbcast", "-f", "--jobid", job, small, target, user=USER, rc=1)
+        assert f"{target}: is no regular file" in refused.stderr, refused
+    there = folder / f"there.{job}"
+    cluster.run("sbcast", "--jobid", job, small, there, user=USER)
+    refused = cluster.run("sbcast", "--jobid", job, cluster.work / "small", there, user=USER, rc=1)
+    assert "File exists" in refused.stderr
+    # Also when much of it is on its way already.
+    large = cluster.work / "large"
+    with open(large, "wb") as file:
+        file.truncate(16 << 30)
+    refused = cluster.run("sbcast", "--jobid", job, large, there, user=USER, rc=1)
+    assert "File exists" in refused.stderr and there.read_text() == "new", refused
+    cluster.run("scancel", job)
+    until(lambda: not in_squeue(cluster, job), what="the end of the job")
 
 
 def parent_of(pid):

@@ -17,7 +17,7 @@ import time
 
 import pytest
 
-from cluster import Cluster, bin_dir, until
+from cluster import Cluster, bin_dir, receivers_of, until
 
 MINORS = (5, 7, 8, 9)  # zero, full, random, urandom
 V2 = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines()
@@ -119,6 +119,12 @@ def bases_of(c):
              for _, name, path in (line.split(":", 2) for line in own) if "/job_" in path]
     assert bases, own
     return bases
+
+
+def bases_of_job(c, job):
+    """The groups of a job, in each hierarchy in which its script has one."""
+    own = c.out("srun", "--jobid", job, "--overlap", "-n1", "--mem=0", "cat", "/proc/self/cgroup", user="nobody").splitlines()
+    return [line for line in own if f"/job_{job}/" in line]
 
 
 def parent_of(pid):
@@ -438,6 +444,88 @@ def test_groups_of_limits_go_too(limits):
     limits.wait_state(job, "CANCELLED")
     limits.wait_idle()
     until(lambda: not any(os.path.exists(group) for group in groups), what="the end of the groups")
+
+
+# ---- files that are copied into a job (sbcast) -------------------------------------------------
+
+def sparse(path, mib):
+    """A file that has no memory of its own."""
+    with open(path, "wb") as file:
+        file.truncate(mib << 20)
+    return path
+
+
+def copied_into(c, *words):
+    job = c.submit(*words, "-o", f"{c.work}/copied.%j", "--wrap",
+                   f"while [ ! -e {c.work}/go.$SLURM_JOB_ID ]; do sleep 0.05; done; echo lives", user="nobody")
+    c.wait_state(job, "RUNNING")
+    return job
+
+
+def test_a_file_that_is_copied_into_a_job_counts_against_its_memory(limits):
+    limits.wait_idle()
+    large = sparse(limits.work / "large", 300)
+    target = pathlib.Path(f"/dev/shm/berth-copied-{os.getpid()}")
+    small = copied_into(limits, "--mem=64")
+    ample = copied_into(limits, "--mem=500")
+    try:
+        refused = limits.run("sbcast", "--jobid", small, large, target, user="nobody", rc=1)
+        assert "had no room in the memory of the job (--mem)" in refused.stderr, refused
+        # Nothing of it stays, and no task of the job has to go for it.
+        assert not list(target.parent.glob(f"{target.name}*")) and not list(target.parent.glob(".sbcast*"))
+        assert limits.job_state(small) == "RUNNING"
+        why = "who received it was killed, since the memory of the job is used up"
+        said = f"sbcast to job {small} on {socket.gethostname().split('.')[0]}: {why}"
+        until(lambda: said in (limits.state / "log/node.log").read_text(), what="the agent says so")
+        limits.run("sbcast", "--jobid", ample, large, target, user="nobody")
+        assert target.stat().st_size == 300 << 20
+    finally:
+        target.unlink(missing_ok=True)
+        for job in (small, ample):
+            (limits.work / f"go.{job}").touch()
+    for job in (small, ample):
+        limits.wait_state(job, "COMPLETED")
+        assert (limits.work / f"copied.{job}").read_text() == "lives\n"
+    limits.wait_idle()
+
+
+def test_a_file_that_is_copied_to_a_disk_needs_no_more_memory_than_the_job_has(limits):
+    kind = limits.out("stat", "-f", "-c", "%T", limits.work)
+    if kind in ("tmpfs", "ramfs"):
+        pytest.skip(f"the files of this machine are in memory ({kind})")
+    job = copied_into(limits, "--mem=64")
+    data = os.urandom(1 << 20) * 200
+    (limits.work / "data").write_bytes(data)
+    limits.run("sbcast", "--jobid", job, limits.work / "data", limits.work / "disk", user="nobody")
+    assert (limits.work / "disk").read_bytes() == data
+    (limits.work / f"go.{job}").touch()
+    limits.wait_state(job, "COMPLETED")
+    limits.wait_idle()
+
+
+def test_who_receives_a_file_is_in_groups_of_the_job(limits):
+    job = copied_into(limits, "--mem=64")
+    client = limits.popen("sbcast", "--jobid", job, sparse(limits.work / "endless", 16 << 10), limits.work / "endless.copy",
+                          user="nobody")
+    pid = until(lambda: next(iter(receivers_of(job)), None), what="a receiver")
+    client.send_signal(signal.SIGSTOP)
+    groups = until(lambda: [group for group in groups_of(pid) if group.endswith(f"/job_{job}/step_sbcast_1")],
+                   what="it is in its groups")
+    # As many hierarchies as a task of the job is in, so cores, devices and processes are limited, too.
+    assert len(groups) == len([base for base in bases_of_job(limits, job)]), groups
+    assert int(pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]) != 0
+    most = [int(pathlib.Path(group, name).read_text()) for group in groups
+            for name in ("memory.max", "memory.limit_in_bytes") if pathlib.Path(group, name).exists()]
+    assert most == [64 << 20], most
+    assert int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text()) == 1000
+    limits.run("scancel", job)
+    limits.wait_state(job, "CANCELLED")
+    limits.wait_idle()
+    assert not os.path.exists(f"/proc/{pid}")
+    until(lambda: not any(os.path.exists(os.path.dirname(group)) for group in groups), what="the end of the groups")
+    client.send_signal(signal.SIGCONT)
+    client.communicate(timeout=60)
+    assert client.returncode == 1 and not (limits.work / "endless.copy").exists()
 
 
 # ---- processes ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from cluster import Cluster, until
+from cluster import Cluster, receivers_of, until
 
 pytestmark = [
     pytest.mark.live,
@@ -254,6 +254,35 @@ def test_processes_that_no_signal_ends_drain_their_node_and_keep_their_job(clust
         cluster.wait_state(job, "CANCELLED", seconds=15)
         until(lambda: cluster.out("squeue", "-h", "-j", job) == "", what="the end of the job")
         (cluster.work / "go").unlink()
+        resume(cluster, "n1")
+
+
+def test_a_file_that_is_received_on_a_dead_file_system_drains_its_node(cluster, frozen):
+    with freezing(frozen) as freeze:
+        job = cluster.submit("-w", "n1", "-o", "/dev/null", "--wrap", "sleep 300", user=USER)
+        cluster.wait_state(job, "RUNNING")
+        file = cluster.work / "to be copied"
+        file.write_text("x")
+        freeze(True)
+        client = cluster.popen("sbcast", "--jobid", job, file, frozen / "copied", user=USER)
+        pid = until(lambda: next(iter(receivers_of(job)), None), what="a receiver")
+        until(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "D", what="it hangs")
+        cluster.run("scancel", job, user=USER)
+        state, reason = drained(cluster, "n1")
+        assert reason.startswith(f"Kill task failed: sbcast to job {job}: {pid} berth-stepd (D, in "), reason
+        assert f"node n1: {reason}" in log_of_agent(cluster)
+        until(lambda: f"{job} sbcast_1 {pid}\n" in (cluster.told.read_text() if cluster.told.exists() else ""),
+              what="the program of the configuration")
+        assert cluster.out("squeue", "-h", "-j", job, "-o", "%t") == "CG" and state == "draining"
+        another_agent(cluster)
+        until(lambda: log_of_agent(cluster).count(f"node n1: {reason}") == 2, what="the new agent says so too")
+        assert cluster.out("squeue", "-h", "-j", job, "-o", "%t") == "CG"
+        freeze(False)
+        cluster.wait_state(job, "CANCELLED", seconds=15)
+        until(lambda: cluster.out("squeue", "-h", "-j", job) == "", what="the end of the job")
+        assert not receivers_of(job) and not (frozen / "copied").exists()
+        client.communicate(timeout=60)
+        assert client.returncode == 1
         resume(cluster, "n1")
 
 

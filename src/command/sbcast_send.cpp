@@ -109,16 +109,26 @@ class Sending {
 
   void serve(Target& target, short events) {
     if (target.link.closed()) return;
-    if (auto done = target.link.ready(events); !done) {
-      return give_up(target, std::string(done.error().what()));
-    }
-    if ((events & (POLLIN | POLLHUP | POLLERR)) == 0) return;
+    const auto done = target.link.ready(events);
+    if (done && (events & (POLLIN | POLLHUP | POLLERR)) == 0) return;
+    // A node that refuses before it has read everything has said why.
     auto frame = target.link.next();
-    if (!frame) return give_up(target, std::string(frame.error().what()));
+    if (!done && (!frame || !*frame)) return lost(target, done.error());
+    if (!frame) return lost(target, frame.error());
     if (!*frame) return;
     const auto answer = net::Client::reply_in<wire::Done>(**frame);
     if (!answer) return give_up(target, std::string(answer.error().what()));
     target.link.close();
+  }
+
+  /// Without a word from the node.
+  void lost(Target& target, const Error& why) {
+    const bool there = target.link.open();
+    give_up(target, std::string(why.what()));
+    if (!there) return;
+    problem_.hint =
+        "who received it there was ended: its job was, or what it wrote had no room in the memory "
+        "of the job (--mem)";
   }
 
   void give_up(Target& target, std::string why) {

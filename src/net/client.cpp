@@ -167,7 +167,9 @@ Result<bool> Client::read_once() {
   if (count > 0) {
     if (channel_.plain()) return true;
     auto done = channel_.take(sealed, in_, out_);
-    if (auto sent = flush(); done && !sent) return pass(std::move(sent.error()));
+    // An alert, or what waited for the handshake. To whom nothing can be sent any more may have
+    // said why, so what came counts first; whoever sends next hears of it.
+    static_cast<void>(flush());
     if (!done) return pass(std::move(done.error()));
     return true;
   }

@@ -124,7 +124,15 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                   },
               .unfit = [this](const NodeStep& at,
                               const std::string& reason) { tell_trouble(at.node, reason); }}),
-      job_host_(here_, steps_),
+      receivers_(here_, {.gone = [this](const NodeJob& at) { jobs_.receivers_gone(at); },
+                         .stuck =
+                             [this](const std::string& node, const std::string& reason) {
+                               wire::NodeTrouble message;
+                               message.set_node(node);
+                               message.set_reason(reason);
+                               uplink_.send(message);
+                             }}),
+      job_host_(here_, steps_, receivers_),
       jobs_(job_host_, {.begun = [this](const wire::JobBegun& m) { uplink_.send(m); },
                         .gone = [this](const wire::JobGone& m) { uplink_.send(m); },
                         .changed = [this](const NodeJob& at) { gate_.job_changed(at); },
@@ -134,7 +142,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                               tell_gpus(at);
                               meter_.forget(at);
                             }}),
-      gate_(here_, steps_, jobs_,
+      gate_(here_, steps_, receivers_, jobs_,
             [this](const std::string& node) {
               const auto found = keys_.find(node);
               return found == keys_.end() ? std::string() : found->second;
@@ -310,10 +318,15 @@ net::Address Agent::controller() const {
   return place_.tcp_controller;
 }
 
+void Agent::adopt_node(const std::string& node) {
+  const std::vector<StepKey> unstarted = steps_.adopt(node);
+  receivers_.adopt(node);
+  jobs_.adopt(node, unstarted);
+}
+
 void Agent::adopt() {
   for (const wire::NodeReport& node : inventory_.nodes) {
-    const std::vector<StepKey> unstarted = steps_.adopt(node.name());
-    jobs_.adopt(node.name(), unstarted);
+    adopt_node(node.name());
   }
   for (const Begun& begun : fence_->lost()) {
     const bool ours = std::ranges::any_of(
@@ -329,16 +342,17 @@ void Agent::adopt() {
 
 /// Cgroups of steps nobody knows: their directory was removed, the kernel was slow.
 void Agent::clear_leftover_cgroups() {
-  bool left = !fencing_.clear(
-      [this](std::uint32_t job, const std::string& step) { return !steps_.knows(job, step); });
+  bool left = !fencing_.clear([this](std::uint32_t job, const std::string& step) {
+    return !steps_.knows(job, step) && !receivers_.knows(job, step);
+  });
   fencing_.sweep();
   for (const std::string& name : cgroups_.names()) {
     const std::string path = cgroups_.path_of(name);
-    if (steps_.uses(path)) continue;
+    if (steps_.uses(path) || receivers_.uses(path)) continue;
     // What somebody made beside the steps of a job is not the agent's; it goes with the job's
     // group.
     if (const auto job = cgroups_.foreign_in(name)) {
-      left |= !steps_.knows(*job) && !cgroups_.tidy(path);
+      left |= !steps_.knows(*job) && !receivers_.knows(*job) && !cgroups_.tidy(path);
       continue;
     }
     left |= !step::clear_cgroup(path);
@@ -462,6 +476,7 @@ bool Agent::registered(const wire::Registered& message) {
   seek_missing_gpus(true);
   for (const wire::StepEnded& ended : steps_.unconfirmed()) uplink_.send(ended);
   steps_.repeat_stuck();
+  receivers_.repeat_stuck();
   for (const auto& [node, reason] : std::exchange(untold_trouble_, {})) tell_trouble(node, reason);
   send_health();  // it may have changed since the registration was sent
   jobs_.repeat();
@@ -485,7 +500,7 @@ bool Agent::nodes_changed() {
   bool came = false;
   for (const wire::NodeReport& node : fresh->nodes) {
     if (has(inventory_.nodes, node.name())) continue;
-    jobs_.adopt(node.name(), steps_.adopt(node.name()));
+    adopt_node(node.name());
     came = true;
   }
   inventory_.nodes = std::move(fresh->nodes);
@@ -520,6 +535,7 @@ Result<void> Agent::switch_nodes(const wire::SwitchNodes& message, uid_t caller)
       for (const NodeStep& at : steps_.running(name, job.job_id(), job.attempt())) {
         steps_.end(at, "NODE FAILURE", true);
       }
+      receivers_.end({name, job.job_id(), job.attempt()});
     }
   }
   uplink_.send(registration());

@@ -63,6 +63,7 @@ class Agent {
  private:
   Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence& fence);
   void adopt();
+  void adopt_node(const std::string& node);
   void clear_leftover_cgroups();
   void set_up_fences();
   void tell_fence_trouble();
@@ -139,6 +140,7 @@ class Agent {
   std::string new_key_;  // of a certificate that was asked for
   Uplink uplink_;
   Steps steps_;
+  Receivers receivers_;
   MachineJobHost job_host_;
   Jobs jobs_;
   Lease lease_;
@@ -159,7 +161,7 @@ class Agent {
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;
   std::map<std::string, std::string> untold_trouble_;  // by node
-  std::map<std::string, std::string> refusals_;  // of nodes, as they were logged last
+  std::map<std::string, std::string> refusals_;        // of nodes, as they were logged last
   std::uint64_t epoch_ = 0;
   wire::StoreMemory memory_;  // of the controller's store, as it was told
   net::TimerId memory_timer_ = net::TimerId::none;

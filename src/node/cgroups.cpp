@@ -109,6 +109,12 @@ std::string Cgroups::name_of(const std::string& node, const step::StepKey& key) 
   return fmt::format("{}.{}.{}.{}", node, key.job, key.attempt, key.step);
 }
 
+std::string Cgroups::name_of(const std::string& node, std::uint32_t job, std::uint32_t attempt,
+                             const std::string& name) const {
+  if (by_job_) return fmt::format("job_{}/step_{}", job, name);
+  return fmt::format("{}.{}.{}.{}", node, job, attempt, name);
+}
+
 std::string Cgroups::make(const std::string& name) const {
   if (!usable()) return {};
   std::string path = path_of(name);

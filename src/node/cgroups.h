@@ -37,6 +37,9 @@ class Cgroups {
 
   /// Of a step's cgroup, below the base.
   [[nodiscard]] std::string name_of(const std::string& node, const step::StepKey& key) const;
+  /// Of what runs in a job beside its steps.
+  [[nodiscard]] std::string name_of(const std::string& node, std::uint32_t job,
+                                    std::uint32_t attempt, const std::string& name) const;
   /// A fresh one, "" when there is none to be had.
   [[nodiscard]] std::string make(const std::string& name) const;
   [[nodiscard]] std::string path_of(const std::string& name) const { return base_ + '/' + name; }

@@ -210,6 +210,24 @@ void Fencing::ask_for_devices(const Node& node, const wire::StepSpec& spec,
 
 Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spec,
                                                        const std::string& cgroup) {
+  return put_up(spec, step::step_name(spec.step_id()), cgroup);
+}
+
+Result<std::optional<wire::StepFence>> Fencing::put_up_beside(const wire::BeginJob& job,
+                                                              const std::string& name,
+                                                              const std::string& cgroup) {
+  wire::StepSpec spec;
+  spec.set_node(job.node());
+  spec.set_uid(job.uid());
+  spec.set_job_id(job.job_id());
+  spec.set_step_id(wire::kExternStep);
+  *spec.mutable_job_share() = job.share();
+  return put_up(spec, name, cgroup);
+}
+
+Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spec,
+                                                       const std::string& name,
+                                                       const std::string& cgroup) {
   const auto at = nodes_.find(spec.node());
   const bool gpus = gpus_in(spec.share()).any() || gpus_in(spec.job_share()).any();
   if (refuses_gpus_ && gpus) {
@@ -221,7 +239,7 @@ Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spe
   cgroup::StepAsk ask;
   ask.uid = spec.uid();
   ask.job = spec.job_id();
-  ask.step = step::step_name(spec.step_id());
+  ask.step = name;
   ask.cgroup = cgroup;
   ask.of_job = limits_of(node, spec.job_share());
   ask.of_step = has_the_jobs_share(spec) ? ask.of_job : limits_of(node, spec.share());

@@ -57,9 +57,13 @@ class Fencing {
   /// nullopt: the step needs no fence. `cgroup`: the step's, made.
   Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec,
                                                 const std::string& cgroup);
+  /// For what runs in a job beside its steps, with all that the job has: its groups are named so.
+  Result<std::optional<wire::StepFence>> put_up_beside(const wire::BeginJob& job,
+                                                       const std::string& name,
+                                                       const std::string& cgroup);
   /// The step is gone.
   /// False while somebody else is in a group of its job.
-  bool tidy(const wire::StepSpec& spec) { return tree_.tidy(spec.uid(), spec.job_id()); }
+  bool tidy(std::uint32_t uid, std::uint32_t job) { return tree_.tidy(uid, job); }
   /// Ends what is in groups of v1 of these steps and removes them. False while some are left.
   using Which = std::function<bool(std::uint32_t job, const std::string& step)>;
   bool clear(const Which& which) const;
@@ -76,6 +80,8 @@ class Fencing {
   };
   [[nodiscard]] Node read_node(const cluster::Node& node, const device::Machine& machine,
                                bool all_files, const Bits& missing_gpus);
+  Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec, const std::string& name,
+                                                const std::string& cgroup);
   [[nodiscard]] static Devices devices_of(const Node& node, const wire::NodeShare& share,
                                           const wire::TaskSpec* task);
   [[nodiscard]] cgroup::Limits limits_of(const Node& node, const wire::NodeShare& share) const;

@@ -99,6 +99,22 @@ TEST_F(FencingTest, AStepHasItsShareAndAScriptTheJobs) {
   EXPECT_EQ(opens("/g/job_5/step_1"), "0000");
 }
 
+TEST_F(FencingTest, WhatRunsInAJobBesideItsStepsHasAllOfTheJobs) {
+  if (!programs_here() || !groups_.usable()) GTEST_SKIP() << "no cgroup v2 here: " << why_not_;
+  Fencing fencing = make();
+  wire::BeginJob job;
+  job.set_node("n0");
+  job.set_job_id(5);
+  *job.mutable_share() = spec_.job_share();
+  const std::string name = groups_.name_of("n0", 5, 1, "sbcast_1");
+  EXPECT_EQ(name, "job_5/step_sbcast_1");
+  EXPECT_EQ(groups_.foreign_in(name), std::nullopt);  // the agent's own
+  auto fence = fencing.put_up_beside(job, "sbcast_1", "/g/" + name);
+  ASSERT_TRUE(fence && *fence);
+  EXPECT_EQ(opens("/g/" + name), "1110");
+  EXPECT_EQ(opens("/g/job_5"), "1110");
+}
+
 TEST_F(FencingTest, TasksThatAreBoundToGpusHaveTheirOwn) {
   if (!programs_here() || !groups_.usable()) GTEST_SKIP() << "no cgroup v2 here: " << why_not_;
   Fencing fencing = make();

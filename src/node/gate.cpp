@@ -304,25 +304,21 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
   const wire::Ticket& ticket = message.ticket();
   auto spec =
       check_access(ticket, key_of_(ticket.node()), std::time(nullptr), {.uid = uid}, "file");
-  wire::Done refused;
-  if (!spec) {
-    *refused.mutable_refusal() = wire::to_refusal(spec.error());
-  } else if (jobs_.readiness({spec->node(), spec->job_id(), spec->attempt()}) !=
-             Jobs::Readiness::ready) {
-    *refused.mutable_refusal() = wire::to_refusal(
+  const auto refuse_file = [&](const Error& error) {
+    wire::Done refused;
+    *refused.mutable_refusal() = wire::to_refusal(error);
+    connection.send(refused);
+    connection.close();
+  };
+  if (!spec) return refuse_file(spec.error());
+  const NodeJob at{spec->node(), spec->job_id(), spec->attempt()};
+  const wire::BeginJob* job = jobs_.begun_with(at);
+  if (job == nullptr || jobs_.readiness(at) != Jobs::Readiness::ready) {
+    return refuse_file(
         fail(Code::job_completed, std::string(slurm_text(Code::job_completed))).error());
   }
-  if (refused.has_refusal()) {
-    connection.send(refused);
-    return connection.close();
-  }
-  // A process with the user's rights writes it: berth-stepd, which has the means to become the
-  // user.
-  auto released = connection.release();
-  wire::SuperviseFile order;
-  *order.mutable_file() = message;
-  auto done = hand_over(std::move(released), std::move(order), {});
-  if (!done) here_.log.of_user(uid).error("sbcast: {}", done.error().what());
+  if (auto room = receivers_.room_for(at); !room) return refuse_file(room.error());
+  receivers_.start(*job, message, connection.release());
 }
 
 template <class Order>

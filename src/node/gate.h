@@ -16,6 +16,7 @@
 #include "net/listener.h"
 #include "node/go_between.h"
 #include "node/jobs.h"
+#include "node/receivers.h"
 #include "node/steps.h"
 #include "tls/context.h"
 
@@ -26,10 +27,12 @@ class Gate {
   /// The key of a node, "" when it has none (yet).
   using KeyOf = std::function<std::string(const std::string& node)>;
 
-  Gate(Surroundings& here, Steps& steps, Jobs& jobs, KeyOf key_of, GoBetween::Controller controller)
+  Gate(Surroundings& here, Steps& steps, Receivers& receivers, Jobs& jobs, KeyOf key_of,
+       GoBetween::Controller controller)
       : go_between_(here.loop, std::move(controller)),
         here_(here),
         steps_(steps),
+        receivers_(receivers),
         jobs_(jobs),
         key_of_(std::move(key_of)),
         door_(here.loop, net::QuotaLimits::of_descriptors(net::fd_limit())) {}
@@ -88,6 +91,7 @@ class Gate {
   GoBetween go_between_;
   Surroundings& here_;
   Steps& steps_;
+  Receivers& receivers_;
   Jobs& jobs_;
   KeyOf key_of_;
   net::Door door_;

@@ -73,6 +73,11 @@ class JobHost {
   virtual void end_step(const NodeStep& at, const std::string& cause, bool now) = 0;
   virtual void forget_steps(const NodeJob& job) = 0;
 
+  /// Whether files are on their way into the job (sbcast), and what writes them is not gone. Some
+  /// hosts take none.
+  [[nodiscard]] virtual bool receives(const NodeJob& /*job*/) const { return false; }
+  virtual void end_receivers(const NodeJob& /*job*/) {}
+
   virtual void later(std::move_only_function<void()> what) = 0;
   virtual void after(std::chrono::seconds wait, std::move_only_function<void()> what) = 0;
   virtual void reached(JobMoment moment) = 0;

@@ -248,6 +248,7 @@ void Jobs::end(const wire::EndJob& message) {
   std::ranges::stable_partition(
       running, [](const NodeStep& step) { return step.key.step == wire::kBatchStep; });
   for (const NodeStep& step : running) host_.end_step(step, message.cause(), message.now());
+  host_.end_receivers(at);
   if (job->phase == Phase::prolog && job->stop_script) return job->stop_script();
   tell_.changed(at);
   advance_end(*job);
@@ -295,8 +296,8 @@ bool Jobs::end_leases(const Lease& lease, Lease::Moment now) {
   return !over.empty();
 }
 
-void Jobs::step_ended(const NodeStep& at) {
-  Job* job = find({at.node, at.key.job, at.key.attempt});
+void Jobs::went_on(const NodeJob& at) {
+  Job* job = find(at);
   if (job != nullptr && job->ending) advance_end(*job);
 }
 
@@ -305,7 +306,7 @@ void Jobs::advance_end(Job& job) {
       job.phase == Phase::gone) {
     return;
   }
-  if (!host_.steps_running(job.at).empty()) {
+  if (!host_.steps_running(job.at).empty() || host_.receives(job.at)) {
     if (job.phase != Phase::failed) job.phase = Phase::ending;
     return;
   }
@@ -347,6 +348,11 @@ Jobs::Readiness Jobs::readiness(const NodeJob& at) const {
   const Job& job = found->second;
   if (job.ending || job.lost || job.phase == Phase::failed) return Readiness::over;
   return job.phase == Phase::ready ? Readiness::ready : Readiness::beginning;
+}
+
+const wire::BeginJob* Jobs::begun_with(const NodeJob& at) const {
+  const auto found = jobs_.find(at);
+  return found == jobs_.end() ? nullptr : &found->second.begin;
 }
 
 std::vector<Jobs::Holder> Jobs::with_gpus() const {

@@ -45,9 +45,13 @@ class Jobs {
   /// When end_leases() next has something to do, if nothing is answered before.
   [[nodiscard]] std::optional<Lease::Moment> next_lease_end(const Lease& lease) const;
   /// A step of the job has ended.
-  void step_ended(const NodeStep& at);
+  void step_ended(const NodeStep& at) { went_on({at.node, at.key.job, at.key.attempt}); }
+  /// No file is on its way into the job any more.
+  void receivers_gone(const NodeJob& at) { went_on(at); }
 
   [[nodiscard]] Readiness readiness(const NodeJob& at) const;
+  /// What it was begun with, but for the batch program; nullptr when it is not known.
+  [[nodiscard]] const wire::BeginJob* begun_with(const NodeJob& at) const;
   [[nodiscard]] std::vector<wire::HeldJob> held(const std::string& node) const;
   /// Jobs that have GPUs, or shares of them, and have not gone.
   struct Holder {
@@ -86,6 +90,8 @@ class Jobs {
   void prolog_done(const NodeJob& at, const std::string& trouble);
   void start_batch(Job& job);
   void tell_begun(Job& job, const Error* refusal, bool prolog_failed);
+  /// What may have kept the job from its end is less now.
+  void went_on(const NodeJob& at);
   void advance_end(Job& job);
   void epilog_done(const NodeJob& at, const std::string& trouble);
 

@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "node/job_host.h"
+#include "node/receivers.h"
 #include "node/steps.h"
 
 namespace berth::node {
 
 class MachineJobHost : public JobHost {
  public:
-  MachineJobHost(Surroundings& here, Steps& steps) : here_(here), steps_(steps) {}
+  MachineJobHost(Surroundings& here, Steps& steps, Receivers& receivers)
+      : here_(here), steps_(steps), receivers_(receivers) {}
 
   [[nodiscard]] std::vector<std::pair<std::uint32_t, std::uint32_t>> recorded(
       const std::string& node) override;
@@ -35,6 +37,9 @@ class MachineJobHost : public JobHost {
   void end_step(const NodeStep& at, const std::string& cause, bool now) override;
   void forget_steps(const NodeJob& job) override;
 
+  [[nodiscard]] bool receives(const NodeJob& job) const override { return receivers_.any(job); }
+  void end_receivers(const NodeJob& job) override { receivers_.end(job); }
+
   void later(std::move_only_function<void()> what) override;
   void after(std::chrono::seconds wait, std::move_only_function<void()> what) override;
   void reached(JobMoment moment) override;
@@ -48,6 +53,7 @@ class MachineJobHost : public JobHost {
 
   Surroundings& here_;
   Steps& steps_;
+  Receivers& receivers_;
 };
 
 }  // namespace berth::node

@@ -35,18 +35,6 @@ std::unexpected<Error> trouble(const std::string& what) {
   return fail(Code::io, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// The supervisor needs nothing of the agent's environment but these; its messages go nowhere, so
-/// a sanitizer has to know of a file for its report.
-std::vector<std::string> supervisor_environment() {
-  std::vector<std::string> variables;
-  for (const char* name :
-       {"BERTH_CRASH_AT", "TZ", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
-    if (const char* value = std::getenv(name))
-      variables.push_back(fmt::format("{}={}", name, value));
-  }
-  return variables;
-}
-
 void refuse_client(net::Loop& loop, net::Connection::Released client, const Error& error) {
   if (!client.fd) return;
   auto connection = net::Connection::take_up(loop, std::move(client));
@@ -59,6 +47,18 @@ void refuse_client(net::Loop& loop, net::Connection::Released client, const Erro
 }
 
 }  // namespace
+
+/// The supervisor needs nothing of the agent's environment but these; its messages go nowhere, so
+/// a sanitizer has to know of a file for its report.
+std::vector<std::string> supervisor_environment() {
+  std::vector<std::string> variables;
+  for (const char* name :
+       {"BERTH_CRASH_AT", "TZ", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}) {
+    if (const char* value = std::getenv(name))
+      variables.push_back(fmt::format("{}={}", name, value));
+  }
+  return variables;
+}
 
 std::string job_record_name(std::uint32_t job, std::uint32_t attempt) {
   return fmt::format("job.{}.{}", job, attempt);
@@ -155,31 +155,16 @@ Result<void> Steps::fence_in(const Step& step, wire::Supervise& order) {
   return {};
 }
 
+GroupsOf Steps::groups_of(const Step& step) const {
+  GroupsOf groups{
+      .cgroup = step.cgroup, .job = step.at.key.job, .name = step::step_name(step.at.key.step)};
+  if (!here_.fencing.active()) return groups;
+  if (const auto spec = wire::decode<wire::StepSpec>(step.spec)) groups.uid = spec->uid();
+  return groups;
+}
+
 bool Steps::drop_groups(const Step& step) {
-  bool gone = step.cgroup.empty() || step::clear_cgroup(step.cgroup);
-  if (here_.fencing.active()) {
-    const std::string name = step::step_name(step.at.key.step);
-    gone = here_.fencing.clear([&](std::uint32_t job, const std::string& of) {
-      return job == step.at.key.job && of == name;
-    }) && gone;
-  }
-  if (gone) tidy_groups(step);
-  return gone;
-}
-
-void Steps::tidy_groups(const Step& step) {
-  tidy_groups(step.cgroup, step.spec);
-}
-
-/// Others (an exporter) may be in the job's group for a moment; it must not stay for them.
-void Steps::tidy_groups(const std::string& cgroup, const std::string& spec) {
-  bool gone = cgroup.empty() || here_.cgroups.tidy(cgroup);
-  if (here_.fencing.active()) {
-    const auto decoded = wire::decode<wire::StepSpec>(spec);
-    if (decoded) gone = here_.fencing.tidy(*decoded) && gone;
-  }
-  if (gone) return;
-  here_.loop.after(std::chrono::seconds(1), [this, cgroup, spec] { tidy_groups(cgroup, spec); });
+  return node::drop_groups(here_, groups_of(step));
 }
 
 bool Steps::uses(const std::string& cgroup) const {
@@ -371,7 +356,7 @@ void Steps::take_result(const NodeStep& at, wire::StepEnded ended) {
   here_.loop.cancel(step->watch);
   if (!step->stuck.empty()) here_.log.info("step {}: its processes are gone now", text_of(at));
   answer_questions(*step, nullptr);
-  tidy_groups(*step);
+  tidy_groups(here_, groups_of(*step));
   here_.crash.reached("node.step_ended");
   events_.ended(at, ended);
   if (launching && launching->done) {

@@ -23,6 +23,7 @@
 #include "node/children.h"
 #include "node/fence.h"
 #include "node/fencing.h"
+#include "node/groups_of.h"
 #include "node/job_host.h"
 #include "node/log.h"
 #include "node/pretended_names.h"
@@ -54,6 +55,9 @@ struct Surroundings {
   const device::Machine* machine = nullptr;  // of a real node
   wire::NodeConfig config;                   // as the controller last said
 };
+
+/// Of a berth-stepd: all that it needs of this process's environment.
+std::vector<std::string> supervisor_environment();
 
 class Steps {
  public:
@@ -200,9 +204,7 @@ class Steps {
   Result<void> fence_in(const Step& step, wire::Supervise& order);
   /// The groups of a step that is not to run, or whose supervisor is gone. False while one is left.
   bool drop_groups(const Step& step);
-  /// What the groups stood in.
-  void tidy_groups(const Step& step);
-  void tidy_groups(const std::string& cgroup, const std::string& spec);
+  [[nodiscard]] GroupsOf groups_of(const Step& step) const;
   wire::Supervise order_for(const Step& step) const;
   void watch(Step& step, Fd fd);
   void send(Step& step, const std::string& frame);
@@ -231,7 +233,6 @@ class Steps {
   void end_supervisor(const NodeStep& at);
   void kill_processes(const Step& step);
   void take_stuck(Step& step, const std::vector<pid_t>& pids);
-  void run_unkillable_program(const Step& step, const std::vector<pid_t>& pids);
 
   Surroundings& here_;
   Events events_;

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <ctime>
@@ -50,8 +49,7 @@ Error ended_unstarted() {
 }  // namespace
 
 bool Steps::supervisor_lives(const Step& step) const {
-  const Fd lock(::open(step.record.c_str(), O_RDWR | O_CLOEXEC));
-  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+  return step::is_held(step.record);
 }
 
 wire::StepEnded Steps::failed(const Step& step) const {

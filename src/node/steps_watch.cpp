@@ -6,13 +6,12 @@
 //        ── kAnswer, no word ──▶ the supervisor is killed: steps_lost.cpp goes on
 //        ── it lives ──▶ its step is its business; it says which processes do not go
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
 
-#include "node/scripts.h"
 #include "node/steps.h"
+#include "node/unkillable.h"
 #include "step/container.h"
 
 namespace berth::node {
@@ -29,19 +28,6 @@ constexpr std::chrono::seconds kLateBegin{60};
 constexpr std::chrono::seconds kAgain{30};
 /// Without KillWait in the configuration.
 constexpr std::uint32_t kDefaultKillWait = 30;
-constexpr std::size_t kMostNamed = 8;
-/// A supervisor's descriptor of its step's record.
-constexpr int kRecordDescriptor = 5;
-
-std::string described(const std::vector<pid_t>& pids) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(pids.size(), kMostNamed); ++i) {
-    text += (i == 0 ? "" : "; ") + step::describe_process(pids[i]);
-  }
-  if (pids.size() > kMostNamed) text += fmt::format("; and {} more", pids.size() - kMostNamed);
-  return text;
-}
-
 std::string name_of(const NodeStep& at) {
   return fmt::format("{}.{}", at.key.job, step::step_name(at.key.step));
 }
@@ -88,7 +74,8 @@ void Steps::expect_answer(const NodeStep& at, net::Clock::time_point asked) {
   Step* step = find(at);
   if (step == nullptr || step->result || step->clearing_since) return;
   if (step->heard >= asked) return watch_end(*step, kAgain);
-  const std::vector<pid_t> supervisors = step::processes_holding(step->record, kRecordDescriptor);
+  const std::vector<pid_t> supervisors =
+      step::processes_holding(step->record, step::kRecordDescriptor);
   const bool stopped = std::ranges::any_of(supervisors, step::is_stopped);
   const auto since = net::Clock::now() - asked;
   if (since >= kAnswer || (stopped && since >= kLook)) {
@@ -102,7 +89,8 @@ void Steps::expect_answer(const NodeStep& at, net::Clock::time_point asked) {
 void Steps::end_supervisor(const NodeStep& at) {
   Step* step = find(at);
   if (step == nullptr || step->result || step->clearing_since) return;
-  const std::vector<pid_t> supervisors = step::processes_holding(step->record, kRecordDescriptor);
+  const std::vector<pid_t> supervisors =
+      step::processes_holding(step->record, step::kRecordDescriptor);
   for (const pid_t pid : supervisors) ::kill(pid, SIGKILL);
   // Its end is seen by its connection, and by its lock where it has none. One that not even SIGKILL
   // ends is a process of the step like others.
@@ -110,7 +98,7 @@ void Steps::end_supervisor(const NodeStep& at) {
   step->watch = here_.loop.after(patience, [this, at] {
     Step* left = find(at);
     if (left == nullptr || left->result || left->clearing_since) return;
-    const std::vector<pid_t> pids = step::processes_holding(left->record, kRecordDescriptor);
+    const std::vector<pid_t> pids = step::processes_holding(left->record, step::kRecordDescriptor);
     if (!pids.empty()) take_stuck(*left, pids);
     end_supervisor(at);
   });
@@ -126,33 +114,16 @@ void Steps::take_stuck(Step& step, const std::vector<pid_t>& pids) {
   step.stuck = fmt::format("Kill task failed: step {}: {}", name_of(step.at), described(pids));
   here_.log.error("node {}: {}", step.at.node, step.stuck);
   if (events_.stuck) events_.stuck(step.at, step.stuck);
-  run_unkillable_program(step, pids);
+  run_unkillable_program(here_, {.node = step.at.node,
+                                 .job = step.at.key.job,
+                                 .step = step::step_name(step.at.key.step),
+                                 .pids = pids});
 }
 
 void Steps::repeat_stuck() const {
   for (const auto& [at, step] : steps_) {
     if (!step.result && !step.stuck.empty() && events_.stuck) events_.stuck(at, step.stuck);
   }
-}
-
-void Steps::run_unkillable_program(const Step& step, const std::vector<pid_t>& pids) {
-  const std::string& program = here_.config.unkillable_program();
-  if (program.empty()) return;
-  ScriptRun run;
-  run.programs = {program};
-  run.environment =
-      script_environment({}, step.at.node, "unkillable_step", here_.config.conf_path());
-  for (const char* name : {"SLURM_JOB_ID", "SLURM_JOBID"}) {
-    run.environment.push_back(fmt::format("{}={}", name, step.at.key.job));
-  }
-  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) {
-    run.environment.push_back(fmt::format("{}={}", name, step::step_name(step.at.key.step)));
-  }
-  run.environment.push_back(fmt::format("BERTH_UNKILLABLE_PIDS={}", fmt::join(pids, " ")));
-  run.limit = std::chrono::seconds(std::max(1U, here_.config.unkillable_seconds()));
-  run_scripts(here_.loop, here_.children, std::move(run), [this](const std::string& trouble) {
-    if (!trouble.empty()) here_.log.error("UnkillableStepProgram: {}", trouble);
-  });
 }
 
 }  // namespace berth::node

@@ -23,6 +23,11 @@ std::string lease_file_of(const std::string& record) {
   return (std::filesystem::path(record).parent_path().parent_path() / kLeaseFile).string();
 }
 
+BootTime lease_end_alone(const std::string& record, std::chrono::seconds lease, BootTime began) {
+  const BootTime from = read_lease_file(lease_file_of(record)).value_or(began);
+  return from + lease - std::chrono::milliseconds(lease_margin(lease)) / 2;
+}
+
 std::optional<BootTime> read_lease_file(const std::string& path) {
   // It may be written just now: then the two numbers differ.
   constexpr int kAttempts = 100;

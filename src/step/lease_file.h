@@ -20,6 +20,10 @@ inline constexpr const char* kLeaseFile = "lease";
 /// spool/lease for spool/<node>/step.…
 std::string lease_file_of(const std::string& record);
 
+/// When a process that runs under a lease since `began` has to end by itself: a little after its
+/// agent should have ended it.
+BootTime lease_end_alone(const std::string& record, std::chrono::seconds lease, BootTime began);
+
 /// nullopt: there is none, or it is of another boot, or cannot be read.
 std::optional<BootTime> read_lease_file(const std::string& path);
 /// Always in the same place of the same file, so that a full disk does not end jobs.

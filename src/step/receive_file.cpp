@@ -1,17 +1,25 @@
 // What receive_file.h promises.
 #include "step/receive_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
+#include "base/boot_clock.h"
 #include "base/result.h"
+#include "step/container.h"
 #include "step/identity.h"
+#include "step/lease_file.h"
+#include "step/new_file.h"
+#include "step/oom_score.h"
 #include "step/spool.h"
 #include "wire/refusal.h"
 
@@ -20,82 +28,198 @@ namespace {
 
 /// Of silence; a client that is alive sends or is gone.
 constexpr int kPatienceMs = 300'000;
+/// For a client to take its refusal.
+constexpr std::chrono::seconds kReadPatience{5};
+constexpr int kReadPatienceMs = 5000;
+/// Written at once; between two of these it is asked whether the file is still wanted. The kernel
+/// lets who writes more than a disk can take wait again and again.
+constexpr std::size_t kWrittenAtOnce = std::size_t{128} << 10;
+/// When the memory of the job is used up: a copy can be made again, a task cannot.
+constexpr int kKilledFirst = 1000;
 
-std::optional<wire::Frame> next_frame(Peer& peer) {
+/// The client, and those who may not want the file any more.
+class Receiving {
+ public:
+  Receiving(const wire::SuperviseFile& given, Peer& agent, Peer client)
+      : given_(given), agent_(agent), client_(std::move(client)) {
+    if (given_.lease_seconds() > 0) lease_.emplace().set(lease_end());
+  }
+
+  Result<void> receive();
+  void answer(const Error* error);
+
+ private:
+  void let_it_read();
+  [[nodiscard]] BootTime lease_end() const {
+    return lease_end_alone(given_.record(), std::chrono::seconds(given_.lease_seconds()), began_);
+  }
+  [[nodiscard]] std::unexpected<Error> trouble(int why) const {
+    return fail(Code::io, fmt::format("{}: {}", given_.file().path(), std::strerror(why)));
+  }
+  Result<void> listen_to_agent();
+  Result<void> look_at_lease();
+  /// Until the client is ready for one of `events`, for so long at most. An error: it is over.
+  Result<void> wait(short events, int patience_ms);
+  Result<wire::FileBlock> next_block();
+  Result<void> write(int fd, std::string_view bytes);
+
+  const wire::SuperviseFile& given_;
+  Peer& agent_;
+  Peer client_;
+  const BootTime began_ = boot_now();
+  std::optional<BootAlarm> lease_;
+  std::optional<NewFile> file_;
+};
+
+Result<void> Receiving::listen_to_agent() {
+  const bool there = agent_.read();
+  if (const auto frame = agent_.next(); frame && frame->kind == wire::Kind::SuperviseEnd) {
+    return fail(Code::job_completed, std::string(slurm_text(Code::job_completed)));
+  }
+  if (there && agent_.open()) return {};
+  return fail(Code::no_connection, "the agent of the node was stopped");
+}
+
+Result<void> Receiving::look_at_lease() {
+  lease_->seen();
+  const BootTime until = lease_end();
+  if (until <= boot_now()) {
+    return fail(Code::job_completed, "the node has lost its controller, and its jobs are ended");
+  }
+  lease_->set(until);
+  return {};
+}
+
+Result<void> Receiving::wait(short events, int patience_ms) {
   for (;;) {
-    if (auto frame = peer.next()) return frame;
-    if (!peer.open()) return std::nullopt;
-    pollfd waiting{.fd = peer.fd(), .events = POLLIN, .revents = 0};
-    const int ready = ::poll(&waiting, 1, kPatienceMs);
+    pollfd polled[3] = {{.fd = client_.fd(), .events = events, .revents = 0},
+                        {.fd = agent_.fd(), .events = POLLIN, .revents = 0},
+                        {.fd = lease_ ? lease_->fd() : -1, .events = POLLIN, .revents = 0}};
+    const int ready = ::poll(polled, std::size(polled), patience_ms);
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0 || !peer.read()) return std::nullopt;
+    if (ready < 0) return trouble(errno);
+    if (ready == 0 && patience_ms > 0) {
+      return fail(Code::timed_out, fmt::format("nothing came for {} s", patience_ms / 1000));
+    }
+    if (polled[1].revents != 0) {
+      if (auto wanted = listen_to_agent(); !wanted) return wanted;
+    }
+    if (polled[2].revents != 0) {
+      if (auto wanted = look_at_lease(); !wanted) return wanted;
+    }
+    if (patience_ms == 0 || polled[0].revents != 0) return {};
   }
 }
 
-void answer(Peer& client, const Error* error) {
-  wire::Done done;
-  if (error != nullptr) *done.mutable_refusal() = wire::to_refusal(*error);
-  client.send(done);
-  while (client.backlog() > 0 && client.flush()) {
-    const auto events = static_cast<short>(client.proven() ? POLLOUT : POLLIN);
-    pollfd waiting{.fd = client.fd(), .events = events, .revents = 0};
-    if (client.backlog() > 0 && ::poll(&waiting, 1, kPatienceMs) <= 0) return;
-    if (!client.proven() && !client.read()) return;
-  }
-}
-
-Result<void> receive(const wire::PutFile& order, Peer& client) {
-  const auto trouble = [&](int why) {
-    return fail(Code::io, fmt::format("{}: {}", order.path(), std::strerror(why)));
-  };
-  const int flags =
-      O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | (order.force() ? O_TRUNC : O_EXCL);
-  const Fd file(::open(order.path().c_str(), flags, 0600));
-  if (!file) return trouble(errno);
+Result<wire::FileBlock> Receiving::next_block() {
   for (;;) {
-    const auto frame = next_frame(client);
-    const auto block = frame && frame->kind == wire::Kind::FileBlock
-                           ? wire::decode<wire::FileBlock>(frame->payload)
-                           : std::nullopt;
-    if (!block) {
-      ::unlink(order.path().c_str());
-      return fail(Code::no_connection, fmt::format("{}: the sender went away", order.path()));
+    if (const auto frame = client_.next()) {
+      auto block = frame->kind == wire::Kind::FileBlock
+                       ? wire::decode<wire::FileBlock>(frame->payload)
+                       : std::nullopt;
+      if (block) return std::move(*block);
+      return fail(Code::protocol, std::string(slurm_text(Code::protocol)));
     }
-    if (!write_all(file.get(), block->data())) {
-      const int why = errno;
-      ::unlink(order.path().c_str());
-      return trouble(why);
+    if (client_.open()) {
+      if (auto ready = wait(POLLIN, kPatienceMs); !ready) return pass(std::move(ready.error()));
     }
-    if (block->end()) break;
+    if (!client_.open() || !client_.read()) {
+      return fail(Code::no_connection,
+                  fmt::format("{}: the sender went away", given_.file().path()));
+    }
   }
-  if (::fchmod(file.get(), order.mode() & 07777) != 0) return trouble(errno);
+}
+
+Result<void> Receiving::write(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kWrittenAtOnce);
+    if (!write_all(fd, piece)) return trouble(errno);
+    bytes.remove_prefix(piece.size());
+    if (auto wanted = wait(0, 0); !wanted) return wanted;
+  }
+  return {};
+}
+
+Result<void> Receiving::receive() {
+  const wire::PutFile& order = given_.file();
+  if (order.compressed()) return fail(Code::unsupported, "compressed files are not supported");
+  if (auto wanted = wait(0, 0); !wanted) return wanted;
+  auto opened = NewFile::open(order.path(), order.force());
+  if (!opened) return pass(std::move(opened.error()));
+  const NewFile& file = file_.emplace(std::move(*opened));
+  for (bool more = true; more;) {
+    const auto block = next_block();
+    if (!block) return pass(block.error());
+    if (auto written = write(file.fd(), block->data()); !written) return written;
+    more = !block->end();
+  }
+  if (::fchmod(file.fd(), order.mode() & 07777) != 0) return trouble(errno);
   if (order.modified() != 0) {
     const timespec times[2] = {{.tv_sec = order.accessed(), .tv_nsec = 0},
                                {.tv_sec = order.modified(), .tv_nsec = 0}};
-    ::futimens(file.get(), times);
+    ::futimens(file.fd(), times);
   }
+  return file_->finish();
+}
+
+void Receiving::answer(const Error* error) {
+  wire::Done done;
+  if (error != nullptr) *done.mutable_refusal() = wire::to_refusal(*error);
+  client_.send(done);
+  while (client_.backlog() > 0 && client_.flush() && client_.backlog() > 0) {
+    if (!wait(client_.proven() ? POLLOUT : POLLIN, kPatienceMs)) return;
+    if (!client_.proven() && !client_.read()) return;
+  }
+  // To take back what was written may last: the client need not wait for that.
+  file_.reset();
+  if (error != nullptr) let_it_read();
+}
+
+/// What it has sent and nobody has read would break a connection over TCP before it reads why.
+void Receiving::let_it_read() {
+  ::shutdown(client_.fd(), SHUT_WR);
+  const auto limit = boot_now() + kReadPatience;
+  while (client_.open() && boot_now() < limit && wait(POLLIN, kReadPatienceMs) && client_.read()) {
+    while (client_.next()) {
+    }
+  }
+}
+
+Result<void> enter_groups(const wire::SuperviseFile& given) {
+  const auto trouble = [](const std::string& group) {
+    return fail(Code::io, fmt::format("{}: {}", group, std::strerror(errno)));
+  };
+  if (!given.cgroup().empty() && !enter_cgroup(given.cgroup())) return trouble(given.cgroup());
+  for (const std::string& group : given.join()) {
+    if (!enter_v1_group(group)) return trouble(group);
+  }
+  return {};
+}
+
+/// From here on all that this process does is done in the job, as its user.
+Result<void> become_of_job(const wire::SuperviseFile& given) {
+  const auto spec = wire::decode<wire::AccessSpec>(given.file().ticket().spec());
+  if (!spec) return fail(Code::no_credential, "Invalid job credential");
+  if (auto entered = enter_groups(given); !entered) return entered;
+  set_oom_score(kKilledFirst);
+  Identity who{.uid = spec->uid(), .gid = spec->gid(), .groups = {}};
+  who.groups.assign(spec->groups().begin(), spec->groups().end());
+  if (who.groups.empty()) who.groups.push_back(who.gid);
+  if (!who.become()) return fail(Code::io, fmt::format("cannot become user {}", who.uid));
+  // For one that hangs in a file system when its agent dies; who hangs nowhere sees it by the
+  // connection, also when it has died before this.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return {};
 }
 
 }  // namespace
 
-int receive_file(const wire::SuperviseFile& given, int client_fd) {
-  const wire::PutFile& order = given.file();
-  Peer client = Peer::handed_on(Fd(client_fd), given);
-  const auto spec = wire::decode<wire::AccessSpec>(order.ticket().spec());
-  if (!spec) return 1;
-  Identity who{.uid = spec->uid(), .gid = spec->gid(), .groups = {}};
-  who.groups.assign(spec->groups().begin(), spec->groups().end());
-  if (who.groups.empty()) who.groups.push_back(who.gid);
-  Result<void> done;
-  if (!who.become()) {
-    done = fail(Code::io, fmt::format("cannot become user {}", who.uid));
-  } else if (order.compressed()) {
-    done = fail(Code::unsupported, "compressed files are not supported");
-  } else {
-    done = receive(order, client);
-  }
-  answer(client, done ? nullptr : &done.error());
+int receive_file(const wire::SuperviseFile& given, Peer& agent, int client_fd) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Result<void> done = become_of_job(given);
+  Receiving receiving(given, agent, Peer::handed_on(Fd(client_fd), given));
+  if (done) done = receiving.receive();
+  receiving.answer(done ? nullptr : &done.error());
   return done ? 0 : 1;
 }
 

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -122,6 +123,11 @@ std::vector<std::pair<wire::Kind, std::string>> read_record(const std::string& p
     rest.remove_prefix(frame.size);
   }
   return found;
+}
+
+bool is_held(const std::string& record) {
+  const Fd lock(::open(record.c_str(), O_RDWR | O_CLOEXEC));
+  return lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
 StepRecord read_step_record(const std::string& path) {

@@ -6,6 +6,9 @@
 //                                                task, StepEnded; locked while the supervisor lives
 //   spool/<node>/step.<job>.<attempt>.<step>.d/  where needed: slurm_script of a batch step,
 //                                                control.sock of a supervisor without an agent
+//   spool/<node>/file.<job>.<attempt>.<number>   Supervised (the ticket's spec); locked while a
+//   file
+//                                                of sbcast is received for the job
 //
 // Records are frames in one file, appended: a file system that has to find, name and free an inode
 // for each word of a step is most of the cost of starting thousands of them. A frame that was cut
@@ -52,6 +55,11 @@ bool write_file(const std::string& path, std::string_view bytes, unsigned mode =
 bool append_record(const std::string& path, std::string_view frames, bool fresh = false);
 /// The frames of a record, in order; a last one that was cut off is left out.
 std::vector<std::pair<wire::Kind, std::string>> read_record(const std::string& path);
+
+/// A supervisor's descriptor of the record that it holds locked.
+inline constexpr int kRecordDescriptor = 5;
+/// Whether the process that holds a record lives, whoever is its parent.
+bool is_held(const std::string& record);
 
 /// What a step's record tells.
 struct StepRecord {

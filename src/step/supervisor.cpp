@@ -65,10 +65,8 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
 }
 
 BootTime Supervisor::lease_end() const {
-  const std::chrono::seconds lease(spec_.lease_seconds());
-  const auto from = read_lease_file(lease_file_of(order_.step_directory()));
-  // The agent, if it can, is first.
-  return from.value_or(began_) + lease - std::chrono::milliseconds(lease_margin(lease)) / 2;
+  return lease_end_alone(order_.step_directory(), std::chrono::seconds(spec_.lease_seconds()),
+                         began_);
 }
 
 void Supervisor::watch_lease() {
@@ -301,7 +299,7 @@ int supervise(int agent_fd, int client_fd, int record_fd) {
   }
   if (frame->kind == wire::Kind::SuperviseFile) {
     const auto file = wire::decode<wire::SuperviseFile>(frame->payload);
-    return file ? receive_file(*file, client_fd) : 1;
+    return file ? receive_file(*file, *agent, client_fd) : 1;
   }
   if (frame->kind == wire::Kind::SuperviseRelay) {
     auto order = wire::decode<wire::SuperviseRelay>(frame->payload);

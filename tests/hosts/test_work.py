@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import subprocess
 import time
 
@@ -72,6 +73,38 @@ def test_a_file_reaches_all(hosts):
     done = hosts[0].run("salloc", "-N3", "sh", "-c", line, user=NOBODY)
     assert done.stdout.count(hashlib.sha256(data).hexdigest()) == 3
     hosts[0].run("rm", "-f", to)
+
+
+def test_a_file_on_its_way_ends_with_its_job_on_all(hosts):
+    """The client has stopped sending; what it sent is nowhere when the job is gone, and it hears why."""
+    large = hosts.directory / "large"
+    with open(large, "wb") as file:
+        file.truncate(16 << 30)
+    folder = hosts.directory / "to"
+    folder.mkdir()
+    os.chmod(folder, 0o777)
+    job = hosts[0].run("sbatch", "--parsable", "-N3", "-o", "/dev/null", "--wrap", "sleep 300", user=NOBODY).stdout.strip()
+    cluster.until(lambda: state(hosts, job) == "RUNNING", what="the job")
+    client = subprocess.Popen(hosts[0].within() + ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", "sbcast",
+                                                   "--jobid", job, str(large), f"{folder}/file"], env=hosts[0].environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        def writing():
+            assert client.poll() is None, client.communicate()
+            return len([files for files in cluster.receivers_of(job).values() if files]) == 3
+        cluster.until(writing, what="three receivers")
+        client.send_signal(signal.SIGSTOP)
+        hosts[0].run("scancel", job, user=NOBODY)
+        hosts.wait_idle(3)
+        assert not cluster.receivers_of(job) and not list(folder.iterdir())
+        client.send_signal(signal.SIGCONT)
+        said, _ = client.communicate(timeout=cluster.SECONDS)
+        assert client.returncode == 1
+        for node in NODES:
+            assert f"REQUEST_FILE_BCAST({node}): Job/step already completing or completed" in said, said
+    finally:
+        client.kill()
+        large.unlink()
 
 
 def test_a_network_that_loses_much_costs_time_and_nothing_else(hosts):
