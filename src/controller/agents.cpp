@@ -10,10 +10,13 @@ namespace berth::controller {
 Agents::Origin Agents::Origin::of(const wire::RegisterNodes& message, std::string from) {
   // Without the moment when a pretended node was switched on.
   const std::string boot = message.nodes_size() > 0 ? message.nodes(0).boot_id() : std::string();
+  wire::NodeAddress address = message.address();
+  // A path of another machine is none here: whoever listens there is not that node.
+  if (!from.empty()) address.clear_unix_path();
   return {.instance = message.instance(),
           .boot_id = boot.substr(0, boot.find(' ')),
           .from = std::move(from),
-          .address = message.address()};
+          .address = std::move(address)};
 }
 
 std::string Agents::Origin::text() const {

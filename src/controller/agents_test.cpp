@@ -54,6 +54,15 @@ TEST(Agents, WhoSucceedsWhom) {
   }
 }
 
+TEST(Agents, ASocketOfAnotherMachineIsNone) {
+  wire::RegisterNodes message;
+  message.mutable_address()->set_unix_path("/tmp/mine");
+  message.mutable_address()->set_host("h1");
+  EXPECT_EQ(Agents::Origin::of(message, "").address.unix_path(), "/tmp/mine");
+  EXPECT_EQ(Agents::Origin::of(message, "10.0.0.7").address.unix_path(), "");
+  EXPECT_EQ(Agents::Origin::of(message, "10.0.0.7").address.host(), "h1");
+}
+
 TEST(Agents, AClaimWaitsUntilTheFirstHasLeft) {
   Agents agents;
   const auto now = Agents::Moment();

@@ -28,6 +28,8 @@ namespace {
 
 /// Between two writes of how far the controller's store is.
 constexpr std::chrono::seconds kBetweenMemories{10};
+/// How often it looks whether its certificate has to be renewed; registrations may be months apart.
+constexpr std::chrono::hours kRenewalLook{24};
 /// Of what tells this process from other agents; kept nowhere, so that no copy of a disk has it.
 constexpr std::size_t kInstanceBytes = 16;
 
@@ -196,6 +198,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
 
 Agent::~Agent() {
   loop_.unwatch(lease_alarm_.fd());
+  loop_.cancel(renewal_timer_);
   if (memory_timer_ != net::TimerId::none) {
     loop_.cancel(memory_timer_);
     write_memory(false);
@@ -283,6 +286,9 @@ Result<tls::Stream> Agent::session() const {
 
 void Agent::renew_identity() {
   if (!by_tcp_ || controller().is_unix()) return;
+  loop_.cancel(renewal_timer_);
+  renewal_timer_ = loop_.after(kRenewalLook, [this] { renew_identity(); });
+  if (!uplink_.registered()) return;  // it looks again when it is
   const auto identity = MachineIdentity::load(place_.spool);
   if (!identity) return;
   const auto days = tls::days_left(identity->own.certificate);

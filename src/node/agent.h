@@ -89,7 +89,7 @@ class Agent {
   [[nodiscard]] net::Address controller() const;
   /// With a controller on another machine.
   [[nodiscard]] Result<tls::Stream> session() const;
-  /// Asks for a new certificate long before the one it has ends.
+  /// Asks for a new certificate long before the one it has ends; looks again each day.
   void renew_identity();
   void identity_renewed(const wire::IdentityRenewed& message);
   void see_epoch(std::uint64_t epoch);
@@ -167,6 +167,7 @@ class Agent {
   net::TimerId memory_timer_ = net::TimerId::none;
   std::int64_t started_ = 0;
   std::string instance_;
+  net::TimerId renewal_timer_ = net::TimerId::none;
   net::TimerId health_timer_ = net::TimerId::none;
   bool by_tcp_ = false;
 };
