@@ -34,6 +34,8 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   if (!message) return;
   wire::Registered reply;
   reply.set_epoch(tickets_.epoch());
+  reply.set_even_time(clock_.even_seconds());
+  reply.set_clock_adopted(clock_.adopted());
   *reply.mutable_config() = setup_.node_config;
   Agents::Agent* agent = nullptr;
   const Agents::Origin origin = Agents::Origin::of(*message, request.from);
@@ -209,6 +211,8 @@ void Engine::configure_agents(Turn& turn) {
     }
     wire::Registered message;
     message.set_epoch(tickets_.epoch());
+    message.set_even_time(clock_.even_seconds());
+    message.set_clock_adopted(clock_.adopted());
     *message.mutable_config() = setup_.node_config;
     for (const std::string& node : agent.nodes) {
       wire::NodeVerdict& verdict = *message.add_nodes();
@@ -324,6 +328,8 @@ void Engine::beat(Turn& turn, const Request& request) {
   if (!message->ask()) return;
   wire::Beat reply;
   reply.set_number(message->number());
+  reply.set_even_time(clock_.even_seconds());
+  reply.set_clock_adopted(clock_.adopted());
   outbox_.push(request.peer, reply);
 }
 
