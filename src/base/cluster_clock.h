@@ -47,6 +47,8 @@ class MachineTime final : public TimeSource {
  private:
   std::string ahead_file_;
 };
+/// BERTH_WALL_CLOCK_AHEAD, which only the daemons read as they start: a file for MachineTime.
+std::string ahead_file_for_tests();
 
 class ClusterClock final : public Clock {
  public:

@@ -227,6 +227,7 @@ TEST(Moments, EveryOneThatIsDeclaredIsInTheTable) {
                                          "Job.lease",
                                          "Job.seconds_suspended",
                                          "Job.clock_moved",
+                                         "NodeState.clock_ahead",
                                          "Memory.adopted",
                                          "Memory.longest_wake",
                                          "Reservation.max_start_delay",

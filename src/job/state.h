@@ -306,7 +306,7 @@ class State {
   /// The refusal is for NodeVerdict (unknown node).
   Result<void> register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
                              Time now);
-  void node_beat(std::string_view name, double load, std::uint32_t free_memory_mb);
+  void node_beat(std::string_view name, const wire::Beat& beat);
   /// Its connection broke, or nothing comes: NOT_RESPONDING, no jobs; DOWN (tick) when it was last
   /// heard SlurmdTimeout ago.
   void node_lost(std::string_view name, Time heard);

@@ -377,6 +377,9 @@ struct NodeState {
   bool gpus_unwatched = false;  // nobody sees whether they are in use
   double load = 0;
   std::optional<std::uint64_t> free_memory_mb;
+  /// So many seconds its wall clock is ahead of the cluster's time (negative: behind); 0 = it is
+  /// right, or nothing was told.
+  Time clock_ahead = 0;
   std::set<JobId> jobs;        // hold something here
   std::set<JobId> completing;  // of these: over, waiting for JobGone
   NodePower power;

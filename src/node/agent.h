@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/boot_clock.h"
+#include "base/cluster_clock.h"
 #include "conf/gpu_parameters.h"
 #include "net/loop.h"
 #include "net/pid_file.h"
+#include "node/controller_clock.h"
 #include "node/gate.h"
 #include "node/gpu_health.h"
 #include "node/gpu_idle.h"
@@ -53,6 +55,7 @@ class Agent {
     std::function<Result<Inventory>()> look_at_machine{};
     /// cgroup.conf and the devices as the files say now.
     std::function<Result<FenceConf>()> read_fences{};
+    std::string clock_ahead_file{};  // for tests (base/cluster_clock.h)
   };
   static Result<std::unique_ptr<Agent>> open(net::Loop& loop, Log& log, Inventory inventory,
                                              Place place);
@@ -95,6 +98,10 @@ class Agent {
   void remember(const wire::StoreMemory& memory);
   void write_memory(bool synced);
   void check_health();
+  // agent_clock.cpp
+  void time_told(std::uint64_t question, const ControllerClock::Told& told);
+  /// By this tickets are judged.
+  [[nodiscard]] std::int64_t ticket_time() const;
   // agent_lease.cpp
   [[nodiscard]] std::string lease_file() const;
   void lease_renewed();
@@ -128,6 +135,7 @@ class Agent {
   Log& log_;
   Inventory inventory_;
   Place place_;
+  MachineTime machine_time_;
   Switchboard switchboard_;
   std::vector<std::string> limits_;
   std::unique_ptr<Fence> fence_;
@@ -142,6 +150,8 @@ class Agent {
   MachineJobHost job_host_;
   Jobs jobs_;
   Lease lease_;
+  ControllerClock controller_clock_;
+  std::int64_t clock_ahead_ = 0;  // as it was logged last
   BootAlarm lease_alarm_;
   bool lease_stored_ = true;
   Gate gate_;
@@ -159,7 +169,7 @@ class Agent {
   GpuWatch gpu_watch_;
   std::map<std::string, std::string> keys_;
   std::map<std::string, std::string> untold_trouble_;  // by node
-  std::map<std::string, std::string> refusals_;  // of nodes, as they were logged last
+  std::map<std::string, std::string> refusals_;        // of nodes, as they were logged last
   std::uint64_t epoch_ = 0;
   wire::StoreMemory memory_;  // of the controller's store, as it was told
   net::TimerId memory_timer_ = net::TimerId::none;
