@@ -1,14 +1,12 @@
 // What cluster_clock.h promises.
 #include "base/cluster_clock.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
+#include <string>
+#include <string_view>
 
 namespace berth {
 namespace {
@@ -33,14 +31,7 @@ nanoseconds size_of(nanoseconds length) {
 nanoseconds MachineTime::wall() const {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  nanoseconds out = seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
-  if (ahead_file_.empty()) return out;
-  const Fd file(::open(ahead_file_.c_str(), O_RDONLY | O_CLOEXEC));
-  char bytes[32];
-  const ssize_t n = file ? ::read(file.get(), bytes, sizeof bytes) : 0;
-  std::int64_t ahead = 0;
-  if (n > 0) std::from_chars(bytes, bytes + n, ahead);
-  return out + seconds(ahead);
+  return seconds(now.tv_sec) + nanoseconds(now.tv_nsec);
 }
 
 std::uint64_t MachineTime::boot_number() const {
@@ -57,11 +48,6 @@ nanoseconds ClusterClock::Piece::at(BootTime now) const {
   const nanoseconds passed = now - boot;
   const nanoseconds most = passed * kFollowedPercent / 100;
   return time + passed + std::clamp(behind, -most, most);
-}
-
-std::string ahead_file_for_tests() {
-  const char* file = std::getenv("BERTH_WALL_CLOCK_AHEAD");
-  return file == nullptr ? "" : file;
 }
 
 ClusterClock::ClusterClock(const TimeSource& source) : source_(source) {

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "base/boot_clock.h"
 #include "base/clock.h"
@@ -37,18 +36,10 @@ class TimeSource {
 /// This one's.
 class MachineTime final : public TimeSource {
  public:
-  MachineTime() = default;
-  /// For tests: the wall clock is as many seconds ahead as the file says at that moment. "" = none.
-  explicit MachineTime(std::string ahead_file) : ahead_file_(std::move(ahead_file)) {}
   [[nodiscard]] std::chrono::nanoseconds wall() const override;
   [[nodiscard]] BootTime boot() const override { return boot_now(); }
   [[nodiscard]] std::uint64_t boot_number() const override;
-
- private:
-  std::string ahead_file_;
 };
-/// BERTH_WALL_CLOCK_AHEAD, which only the daemons read as they start: a file for MachineTime.
-std::string ahead_file_for_tests();
 
 class ClusterClock final : public Clock {
  public:

@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/cluster_clock.h"
 #include "base/fd.h"
 #include "controller/crash_points.h"
 #include "controller/log.h"
@@ -110,7 +109,6 @@ Result<void> run_controller(const Options& options) {
 
   net::raise_fd_limit();
   net::Loop loop;
-  const MachineTime time(ahead_file_for_tests());
   std::unique_ptr<Service> service;
   const net::LogTimer<Log> log_timer(loop, log);
   loop.on_signal(SIGTERM, [&] { loop.stop(); });
@@ -127,8 +125,7 @@ Result<void> run_controller(const Options& options) {
                                .conf = conf,
                                .emulate = options.emulate,
                                .host = host_name(),
-                               .shut = [&] { loop.stop(); },
-                               .time = &time});
+                               .shut = [&] { loop.stop(); }});
   if (!opened) return pass(std::move(opened.error()));
   service = std::move(*opened);
   background.ready(log_file.empty());

@@ -51,7 +51,6 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
       log_(log),
       inventory_(std::move(inventory)),
       place_(std::move(place)),
-      machine_time_(place_.clock_ahead_file),
       children_(loop),
       crash_(step::CrashPoints::from_environment()),
       here_{.loop = loop,

@@ -55,7 +55,6 @@ class Agent {
     std::function<Result<Inventory>()> look_at_machine{};
     /// cgroup.conf and the devices as the files say now.
     std::function<Result<FenceConf>()> read_fences{};
-    std::string clock_ahead_file{};  // for tests (base/cluster_clock.h)
   };
   static Result<std::unique_ptr<Agent>> open(net::Loop& loop, Log& log, Inventory inventory,
                                              Place place);
@@ -135,7 +134,6 @@ class Agent {
   Log& log_;
   Inventory inventory_;
   Place place_;
-  MachineTime machine_time_;
   Switchboard switchboard_;
   std::vector<std::string> limits_;
   std::unique_ptr<Fence> fence_;
@@ -150,6 +148,7 @@ class Agent {
   MachineJobHost job_host_;
   Jobs jobs_;
   Lease lease_;
+  MachineTime machine_time_;
   ControllerClock controller_clock_;
   std::int64_t clock_ahead_ = 0;  // as it was logged last
   BootAlarm lease_alarm_;

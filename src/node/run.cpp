@@ -56,7 +56,6 @@ Result<void> run_agent(const Options& given) {
 
   Agent::Place place;
   place.emulated = options.emulate;
-  place.clock_ahead_file = ahead_file_for_tests();
   place.spool = spool_directory(options, keys, host, name);
   place.supervisor = beside_this_program("berth-stepd");
   if (::access(place.supervisor.c_str(), X_OK) != 0) {
