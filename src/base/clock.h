@@ -23,16 +23,4 @@ class Clock {
   [[nodiscard]] virtual Moment moment() const = 0;
 };
 
-/// The machine's own.
-class SystemClock final : public Clock {
- public:
-  [[nodiscard]] std::int64_t seconds() const override {
-    return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  }
-  [[nodiscard]] std::chrono::nanoseconds until(std::int64_t seconds) const override {
-    return std::chrono::system_clock::from_time_t(seconds) - std::chrono::system_clock::now();
-  }
-  [[nodiscard]] Moment moment() const override { return std::chrono::steady_clock::now(); }
-};
-
 }  // namespace berth

@@ -77,6 +77,7 @@ void append_node(JsonText& json, const wire::NodeInfo& node) {
   json.text("gres", node.gres());
   json.text("gres_drained", node.gres_drained().empty() ? "N/A" : node.gres_drained());
   json.text("gres_used", node.gres_used());
+  json.number("clock_ahead", node.clock_ahead_seconds());
   json.text("instance_id", "");
   json.text("instance_type", "");
   json.set_number("last_busy", node.last_busy());

@@ -1,6 +1,7 @@
 // What scontrol_node_text.h promises. The order and the words of the lines are Slurm's: programs
 // parse them.
 #include "command/scontrol_node_text.h"
+#include "command/node_clock_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -104,6 +105,7 @@ std::string node_text(const wire::NodeInfo& node, const Style& style) {
   if (node.gpus_out_size() > 0) {
     out.line(fmt::format("GPUsOut={}", fmt::join(node.gpus_out(), "; ")));
   }
+  if (const std::string clock = clock_words(node); !clock.empty()) out.line("Clock=" + clock);
   out.maybe("Comment", node.comment());
   out.maybe("Extra", node.extra());
   out.maybe("ReservationName", node.reservation());

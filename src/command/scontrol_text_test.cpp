@@ -245,6 +245,9 @@ TEST(ScontrolText, NodeWithDetails) {
   EXPECT_NE(with_bad_gpus.find("\n   GPUsOut=GPU 0: 1 uncorrected ECC error: reset it; GPU 3: it "
                                "does not answer\n"),
             std::string::npos);
+  EXPECT_EQ(with_bad_gpus.find("Clock="), std::string::npos);
+  node.set_clock_ahead_seconds(3600);
+  EXPECT_NE(node_text(node, {}).find("\n   Clock=3600 s ahead\n"), std::string::npos);
   node.set_reason("bad disk");
   node.set_reason_user("root");
   node.set_reason_time(at("08:00:00"));

@@ -126,6 +126,10 @@ constexpr JsonName kJsonNames[] = {
     {"Backfilling stats", "Queue length mean", "bf_queue_len_mean"},
     {"Backfilling stats", "Last table size", "bf_table_size"},
     {"Backfilling stats", "Mean table size", "bf_table_size_mean"},
+    {"Clock statistics", "Wall clock ahead (seconds)", "clock_ahead"},
+    {"Clock statistics", "Adopted in (seconds)", "clock_adopts_in"},
+    {"Clock statistics", "Adopted", "clock_adoptions"},
+    {"Clock statistics", "Adopted in all (seconds)", "clock_adopted"},
 };
 
 /// "Last cycle: " → "Last cycle".

@@ -60,7 +60,7 @@ int show_once(const SinfoOptions& options, std::span<const std::string> words,
   const int printed = print_table(*text);
   // Beside the lines of nodes, so that programs which read these are not disturbed.
   if (options.reasons) {
-    for (const std::string& line : gpu_reasons(options, *reply)) print_hint(line);
+    for (const std::string& line : reasons_beside(options, *reply)) print_hint(line);
   }
   return printed;
 }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "command/columns.h"
+#include "command/node_clock_text.h"
 #include "text/hostlist.h"
 
 namespace berth::command {
@@ -117,7 +118,8 @@ std::vector<NodeGroup> group_nodes(const SinfoOptions& options, const wire::Node
   return groups;
 }
 
-std::vector<std::string> gpu_reasons(const SinfoOptions& options, const wire::NodesReply& reply) {
+std::vector<std::string> reasons_beside(const SinfoOptions& options,
+                                        const wire::NodesReply& reply) {
   std::vector<std::string> out;
   SinfoOptions all = options;
   all.reasons = false;  // the nodes themselves need none
@@ -130,6 +132,9 @@ std::vector<std::string> gpu_reasons(const SinfoOptions& options, const wire::No
     if (!shown || out_of_service(node) || !wanted(all, node)) continue;
     for (const std::string& words : node.gpus_out()) {
       out.push_back(fmt::format("{}: {}", node.name(), words));
+    }
+    if (const std::string clock = clock_words(node); !clock.empty()) {
+      out.push_back(fmt::format("{}: its clock is {}", node.name(), clock));
     }
   }
   return out;

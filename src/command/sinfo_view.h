@@ -15,8 +15,9 @@ namespace berth::command {
 Result<std::string> sinfo_text(const SinfoOptions& options, const wire::NodesReply& reply,
                                const Shown& shown);
 
-/// -R: GPUs that are out of service while their nodes are not, one line each.
-std::vector<std::string> gpu_reasons(const SinfoOptions& options, const wire::NodesReply& reply);
+/// -R: what is wrong with nodes that are not out of service, one line each: GPUs that are, and
+/// clocks.
+std::vector<std::string> reasons_beside(const SinfoOptions& options, const wire::NodesReply& reply);
 
 /// The nodes that pass the filters, by partition in its configured order, in groups of equal `key`.
 /// `with_partition`: nodes of different partitions never share a group.

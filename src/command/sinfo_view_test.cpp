@@ -194,13 +194,17 @@ TEST(Sinfo, TellsOfGpusThatAreOutBesideTheNodes) {
   reply.mutable_nodes(7)->add_gpus_out("GPU 0: Xid 79");
   const auto lines = [&](std::vector<std::string> words) {
     const Result<SinfoOptions> options = parse_sinfo(words, {});
-    return gpu_reasons(options.value(), reply);
+    return reasons_beside(options.value(), reply);
   };
   using Lines = std::vector<std::string>;
   EXPECT_EQ(lines({"-R"}),
             (Lines{"gpu1: GPU 1: hot [root@now]", "gpu1: GPU 3: Xid 79", "gpu6: GPU 0: Xid 79"}));
   EXPECT_EQ(lines({"-R", "-n", "gpu6"}), Lines{"gpu6: GPU 0: Xid 79"});
   EXPECT_EQ(lines({"-R", "-p", "closed"}), Lines{});
+  reply.mutable_nodes(7)->set_clock_ahead_seconds(-3600);
+  EXPECT_EQ(lines({"-R", "-n", "gpu6"}),
+            (Lines{"gpu6: GPU 0: Xid 79", "gpu6: its clock is 3600 s behind"}));
+  reply.mutable_nodes(7)->clear_clock_ahead_seconds();
   // Not of nodes that are out themselves.
   reply.mutable_nodes(2)->add_flags("DRAIN");
   EXPECT_EQ(lines({"-R"}), Lines{"gpu6: GPU 0: Xid 79"});

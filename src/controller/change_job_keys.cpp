@@ -174,6 +174,7 @@ Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_
     const auto time = moment(key, value, now);
     if (!time) return pass(time.error());
     change.begin_time = *time;
+    change.begin_is_length = text::when_is_length(value);
   } else if (is_key(key, "EndTime", 2)) {
     const auto time = moment(key, value, now);
     if (!time) return pass(time.error());
@@ -182,6 +183,7 @@ Result<bool> add_state_key(JobUpdate& update, std::string_view key, std::string_
     const auto time = moment(key, value, now);
     if (!time) return pass(time.error());
     change.deadline = *time;
+    change.deadline_is_length = text::when_is_length(value);
   } else if (text::equal_ignoring_case(key, "GpuIdleTimeout")) {
     change.gpu_idle_seconds = text::parse_limit_in_seconds(value);
     if (!change.gpu_idle_seconds) {

@@ -22,7 +22,7 @@ void Engine::carry_out(const job::Effect& effect, job::Time now) {
       [&](const auto& each) {
         using E = std::decay_t<decltype(each)>;
         if constexpr (std::is_same_v<E, job::BeginJob>) {
-          begin(each, now);
+          begin(each);
         } else if constexpr (std::is_same_v<E, job::EndJob>) {
           end(each);
         } else if constexpr (std::is_same_v<E, job::EndStep>) {
@@ -67,7 +67,7 @@ void Engine::carry_out(const job::Effect& effect, job::Time now) {
       effect);
 }
 
-void Engine::begin(const job::BeginJob& effect, job::Time now) {
+void Engine::begin(const job::BeginJob& effect) {
   const job::Job* job = state_->find(effect.job);
   if (job == nullptr || !job->running) return;  // it was ended in the same turn
   std::shared_ptr<const wire::Asked> asked;
@@ -88,8 +88,9 @@ void Engine::begin(const job::BeginJob& effect, job::Time now) {
   parts_.crash.reached("before_begin_job");
   for (const std::string& node : effect.nodes) {
     if (!agents_.serving(node)) continue;
-    wire::BeginJob message = job::begin_job(*state_, *job, node, *asked, user, tickets_.epoch(),
-                                            now + kTicketSeconds, Tickets::nonce());
+    wire::BeginJob message =
+        job::begin_job(*state_, *job, node, *asked, user, tickets_.epoch(),
+                       clock_.even_seconds() + kTicketSeconds, Tickets::nonce());
     // Of the epilog, too: a node ends the job without us when its lease is over.
     if (setup_.node_config.prolog_size() > 0 || setup_.node_config.epilog_size() > 0) {
       for (wire::Variable& variable : job::prolog_environment(*state_, *job, node, user, false)) {
@@ -283,7 +284,7 @@ void Engine::grant_step(job::GrantStep effect, job::Time now) {
   for (wire::StepSpec& spec : effect.specs) {
     job::put_user(spec, user);
     const std::string node = spec.node();
-    *effect.grant.add_tickets() = tickets_.sign(std::move(spec), now);
+    *effect.grant.add_tickets() = tickets_.sign(std::move(spec), clock_.even_seconds());
     *effect.grant.add_addresses() = agents_.address_of(node);
   }
   // An agent that serves all nodes (an emulated cluster) gains nothing by relays on its machine.

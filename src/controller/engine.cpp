@@ -46,7 +46,6 @@ Engine::Engine(Parts parts)
   for (const auto& [node, generation] : parts_.identities.generations()) {
     tickets_.set_generation(node, generation);
   }
-  figures_.started = figures_.since = clock_.seconds();
 }
 
 Engine::~Engine() {
@@ -54,6 +53,11 @@ Engine::~Engine() {
 }
 
 Result<void> Engine::load() {
+  const store::ClockMark& mark = store_.clock();
+  clock_.resume({.boot = mark.boot,
+                 .ahead = std::chrono::nanoseconds(mark.ahead_nanoseconds),
+                 .adopted = mark.adopted});
+  figures_.started = figures_.since = clock_.seconds();
   auto done = read_store(clock_.seconds());
   if (!done) return done;
   // Owners of interactive jobs have lost us and look for us now.
@@ -122,6 +126,7 @@ Moment Engine::next_moment() const {
     next = std::min(next, clock_.moment() + std::max(kShortest, wait));
   }
   if (const auto moment = owners_.next_deadline()) next = std::min(next, *moment);
+  next = std::min(next, next_clock_look_);
   if (agents_.count() > 0) next = std::min(next, next_silence_check_);
   if (degraded_) next = std::min(next, retry_at_);
   return next;
@@ -129,7 +134,7 @@ Moment Engine::next_moment() const {
 
 void Engine::work() {
   Moment next = clock_.moment();
-  job::Time woke = clock_.seconds();
+  std::int64_t woke = clock_.even_seconds();
   for (;;) {
     std::vector<Event> events;
     bool stopping = false;
@@ -142,7 +147,8 @@ void Engine::work() {
       events.swap(events_);
       stopping = stopping_;
     }
-    const std::chrono::seconds passed(clock_.seconds() - std::exchange(woke, clock_.seconds()));
+    const std::int64_t even = clock_.even_seconds();
+    const std::chrono::seconds passed(even - std::exchange(woke, even));
     paused_ = std::max(paused_, passed - std::max(planned, std::chrono::seconds(0)));
     if (!events.empty() || clock_.moment() >= next) take_turn(std::move(events));
     if (stopping) return;
@@ -171,6 +177,7 @@ void Engine::take_turn(std::vector<Event> events) {
   more_to_do_ = false;
   ++figures_.turns;
   figures_.queued = events.size();
+  look_at_clock(turn);
   if (store_.damaged() && !damage_told_) tell_damage();
   if (paused_ >= kPause) forgive_silence(turn, std::exchange(paused_, std::chrono::seconds(0)));
   for (Event& event : events) handle(turn, event);

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/cluster_clock.h"
 #include "controller/adviser.h"
 #include "controller/agents.h"
 #include "controller/asked_cache.h"
@@ -45,7 +45,7 @@ namespace berth::controller {
 
 /// What the engine is made of; all references outlive it.
 struct Parts {
-  const Clock& clock;
+  ClusterClock& clock;
   Log& log;
   CrashPoints& crash;
   Users& users;
@@ -123,6 +123,14 @@ class Engine {
   void publish();
   void publish_jobs();
 
+  // engine_clock.cpp: the wall clock is set
+  void look_at_clock(Turn& turn);
+  /// The time is the wall clock's from now on, and what is remembered moves with it.
+  void adopt_clock(Turn& turn, std::string_view why);
+  /// What was set and has not stood long enough yet is adopted now.
+  void adopt_clock_if_set(Turn& turn, std::string_view why);
+  /// What the store is to know of the clock; nullopt: it knows.
+  [[nodiscard]] std::optional<store::ClockMark> clock_mark() const;
   // engine_store.cpp: storing
   Result<void> read_store(job::Time now);
   [[nodiscard]] store::Batch batch_of(Turn& turn);
@@ -232,7 +240,7 @@ class Engine {
 
   // effects.cpp: what follows
   void carry_out(const job::Effect& effect, job::Time now);
-  void begin(const job::BeginJob& effect, job::Time now);
+  void begin(const job::BeginJob& effect);
   void end(const job::EndJob& effect);
   void end_step(const job::EndStep& effect);
   void signal(const job::SignalNodes& effect);
@@ -256,7 +264,7 @@ class Engine {
   void to_node(const std::string& node, const M& message);
 
   Parts parts_;
-  const Clock& clock_;
+  ClusterClock& clock_;
   Log& log_;
   Users& users_;
   store::Store store_;
@@ -290,6 +298,8 @@ class Engine {
   std::vector<Event> postponed_;
   std::uint32_t next_job_id_ = 0;
   bool damage_told_ = false;
+  bool clock_just_started_ = true;  // what was set while no controller ran is adopted at once
+  Moment next_clock_look_;
 
   // What readers have not seen yet
   std::set<job::JobId> changed_jobs_;

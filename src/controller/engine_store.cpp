@@ -33,7 +33,10 @@ void keep_reservations(store::Batch& to, store::Batch&& from) {
 }  // namespace
 
 Result<void> Engine::read_store(job::Time now) {
-  auto loaded = store_.load(now - setup_.policy.min_job_age);
+  // The clock may have been adopted since the store was written: what is in it is of before.
+  const job::Time adopted = store_.clock().adopted;
+  const job::Time moved = clock_.adopted() - adopted;
+  auto loaded = store_.load(now - moved - setup_.policy.min_job_age);
   if (!loaded) return pass(std::move(loaded.error()));
   job::Stored stored;
   for (store::JobRow& row : loaded->jobs) stored.jobs.push_back(std::move(row.record));
@@ -42,6 +45,7 @@ Result<void> Engine::read_store(job::Time now) {
   stored.reservations = std::move(loaded->reservations);
   stored.next_job_id = next_job_id_ = loaded->next_job_id;
   stored.leases_rest_until = loaded->leases_rest_until;
+  stored.adopted = adopted;
   std::vector<std::string> left_out;
   setup_ = with_fitting_nodes(std::move(setup_), created_nodes(stored.nodes), left_out);
   for (const std::string& trouble : left_out) log_.error("{}", trouble);
@@ -63,7 +67,8 @@ Result<void> Engine::read_store(job::Time now) {
         if (store::is_damage(asked.error())) damage = asked.error();
         return std::nullopt;
       },
-      now);
+      now - moved);
+  state->shift(moved, now);
   if (damage) return pass(std::move(*damage));
   scheduler_ = std::make_unique<schedule::Scheduler>();
   state_ = std::move(state);
@@ -96,6 +101,8 @@ store::Batch Engine::batch_of(Turn& turn) {
   batch.reservations = std::move(dirty.reservations);
   batch.deleted_reservations = std::move(dirty.deleted_reservations);
   batch.next_job_id = dirty.next_job_id;
+  batch.leases_rest_until = dirty.leases_rest_until;
+  batch.clock = clock_mark();
   batch.synced = dirty.sync || dirty.next_job_id;
   note_changes(batch, dirty.forgotten);
   return batch;
@@ -126,6 +133,8 @@ void Engine::finish(Turn& turn) {
     append(unsaved_.partitions, std::move(batch.partitions));
     keep_reservations(unsaved_, std::move(batch));
     if (batch.next_job_id) unsaved_.next_job_id = batch.next_job_id;
+    if (batch.leases_rest_until) unsaved_.leases_rest_until = batch.leases_rest_until;
+    if (batch.clock) unsaved_.clock = batch.clock;
     append(withheld_, std::move(effects));
     for (Then& then : std::exchange(turn.thens, {})) {
       if (then.when == Then::When::any_time) {

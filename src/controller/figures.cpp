@@ -55,4 +55,11 @@ void Figures::reset(const job::Backfilled& backfilled, std::int64_t now) {
   backfilled_before = backfilled;
 }
 
+void Figures::shift(std::int64_t by) {
+  ++clock_adoptions;
+  since += by;
+  started += by;
+  if (pass_last_at != 0) pass_last_at += by;
+}
+
 }  // namespace berth::controller

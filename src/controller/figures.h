@@ -51,6 +51,9 @@ struct Figures {
   void count_commit(std::uint64_t took, bool stored);
   /// Counts from zero; when the controller started stays.
   void reset(const job::Backfilled& backfilled, std::int64_t now);
+  /// The clock was set: what is counted by the minute stays so.
+  void shift(std::int64_t by);
+  std::uint64_t clock_adoptions = 0;
 
   std::size_t connected_agents = 0;
   std::size_t queued = 0;  // events that waited for the last turn

@@ -25,9 +25,10 @@ std::string source_of(const Caller& caller, const tls::Bearer* node) {
   return fmt::format("uid {}", caller.uid);
 }
 
-Front::Front(net::Loop& loop, Log& log, Handlers handlers)
+Front::Front(net::Loop& loop, Log& log, const Clock& clock, Handlers handlers)
     : loop_(loop),
       log_(log),
+      clock_(clock),
       handlers_(std::move(handlers)),
       door_(loop, net::QuotaLimits::of_descriptors(net::fd_limit())) {}
 
@@ -195,7 +196,7 @@ void Front::greet(Peer peer, const wire::Frame& frame) {
   }
   if (!hello->token().empty()) {
     const auto claim =
-        auth::check_user_token(hello->token(), remote_->cluster_key, std::time(nullptr));
+        auth::check_user_token(hello->token(), remote_->cluster_key, clock_.seconds());
     if (!claim) return greeted(peer, pass(claim.error()));
     return greeted(peer, auth::Caller{.uid = claim->uid, .gid = claim->gid});
   }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "auth/munge.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "controller/access.h"
 #include "controller/caller.h"
@@ -61,7 +62,7 @@ class Front {
     /// Nobody waits for the other pages any more.
     std::function<void(Peer)> pages_unwanted = {};
   };
-  Front(net::Loop& loop, Log& log, Handlers handlers);
+  Front(net::Loop& loop, Log& log, const Clock& clock, Handlers handlers);
   ~Front();
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
@@ -141,6 +142,7 @@ class Front {
 
   net::Loop& loop_;
   Log& log_;
+  const Clock& clock_;
   Handlers handlers_;
   std::atomic<std::size_t> most_script_ = wire::kUsualScript;
   std::vector<std::uint32_t> privileged_;

@@ -148,11 +148,24 @@ void put_store(Report& report, const StoreFigures& store) {
   report.line("\tDamage: ", store.damage.empty() ? "none" : store.damage);
 }
 
+void put_clock(Report& report, const ClockFigures& clock) {
+  report.gap();
+  report.heading("Clock statistics");
+  const auto seconds = [&](std::string name, std::int64_t value) {
+    report.line(std::move(name), std::to_string(value));
+  };
+  seconds("\tWall clock ahead (seconds): ", clock.ahead.count());
+  seconds("\tAdopted in (seconds): ", clock.adopts_in.count());
+  report.count("\tAdopted: ", clock.adoptions);
+  seconds("\tAdopted in all (seconds): ", clock.adopted);
+}
+
 }  // namespace
 
 wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures,
                                    const RequestCounts::Counts& requests, Users& users,
-                                   const StoreFigures& store, job::Time now) {
+                                   const StoreFigures& store, const ClockFigures& clock,
+                                   job::Time now) {
   wire::DiagnoseReply reply;
   Report report(reply);
   report.line("now", std::to_string(now));
@@ -172,6 +185,7 @@ wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figur
   report.gap();
   put_requests(report, requests, users);
   put_store(report, store);
+  put_clock(report, clock);
   return reply;
 }
 

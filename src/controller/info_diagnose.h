@@ -1,6 +1,10 @@
 // sdiag: what the controller counted, under the names sdiag prints.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <string>
+
 #include "controller/figures.h"
 #include "controller/request_counts.h"
 #include "controller/users.h"
@@ -15,8 +19,17 @@ struct StoreFigures {
   std::string damage;            // "" = none was found
 };
 
+/// The wall clock of the controller's machine beside the cluster's time.
+struct ClockFigures {
+  std::chrono::seconds ahead{0};  // since it was set; negative: behind; 0: it is followed
+  std::chrono::seconds adopts_in{0};
+  std::uint64_t adoptions = 0;  // since the controller started
+  std::int64_t adopted = 0;     // seconds, of all controllers of this store
+};
+
 wire::DiagnoseReply diagnose_reply(const job::State& state, const Figures& figures,
                                    const RequestCounts::Counts& requests, Users& users,
-                                   const StoreFigures& store, job::Time now);
+                                   const StoreFigures& store, const ClockFigures& clock,
+                                   job::Time now);
 
 }  // namespace berth::controller

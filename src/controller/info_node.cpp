@@ -169,6 +169,7 @@ wire::NodeInfo node_info(const InfoSite& site, const job::State& state, cluster:
   for (const auto& [gpu, why] : node.gpus_out) {
     out.add_gpus_out(fmt::format("GPU {}: {}", gpu, why));
   }
+  out.set_clock_ahead_seconds(known.clock_ahead);
   out.set_address(known.address.host());
   out.set_host(known.host);
   out.set_port(known.address.port());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "controller/engine.h"
@@ -34,6 +35,8 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   if (!message) return;
   wire::Registered reply;
   reply.set_epoch(tickets_.epoch());
+  reply.set_even_time(clock_.even_seconds());
+  reply.set_clock_adopted(clock_.adopted());
   *reply.mutable_config() = setup_.node_config;
   Agents::Agent* agent = nullptr;
   const Agents::Origin origin = Agents::Origin::of(*message, request.from);
@@ -209,6 +212,8 @@ void Engine::configure_agents(Turn& turn) {
     }
     wire::Registered message;
     message.set_epoch(tickets_.epoch());
+    message.set_even_time(clock_.even_seconds());
+    message.set_clock_adopted(clock_.adopted());
     *message.mutable_config() = setup_.node_config;
     for (const std::string& node : agent.nodes) {
       wire::NodeVerdict& verdict = *message.add_nodes();
@@ -317,13 +322,25 @@ void Engine::beat(Turn& turn, const Request& request) {
   heard_from(turn, request.peer);
   if (const Agents::Agent* agent = agents_.find(request.peer)) {
     for (const std::string& node : agent->nodes) {
-      state_->node_beat(node, message->load(), message->free_memory_mb());
+      // One line when it comes and one when it goes; while it drifts there is nothing new to say.
+      const job::NodeState* known = state_->find_node(node);
+      const bool was_off = known != nullptr && known->clock_ahead != 0;
+      const std::int64_t off = message->clock_ahead_seconds();
+      if (off != 0 && !was_off) {
+        log_of(request).error("the clock of node {} is {} s {}; nothing is decided by it", node,
+                              std::abs(off), off > 0 ? "ahead" : "behind");
+      } else if (off == 0 && was_off) {
+        log_of(request).info("the clock of node {} is right again", node);
+      }
+      state_->node_beat(node, *message);
       changed_nodes_.insert(node);
     }
   }
   if (!message->ask()) return;
   wire::Beat reply;
   reply.set_number(message->number());
+  reply.set_even_time(clock_.even_seconds());
+  reply.set_clock_adopted(clock_.adopted());
   outbox_.push(request.peer, reply);
 }
 

@@ -79,11 +79,16 @@ void Engine::diagnose(Turn& turn, const Request& request) {
     return outbox_.answer(request.peer, wire::DiagnoseReply());
   }
   figures_.connected_agents = agents_.count();
-  outbox_.answer(request.peer, diagnose_reply(*state_, figures_, parts_.requests.counts(), users_,
-                                              {.commits = store_.memory().commits,
-                                               .verified_at = store_.verified_at(),
-                                               .damage = store_.damage()},
-                                              turn.now));
+  outbox_.answer(request.peer,
+                 diagnose_reply(*state_, figures_, parts_.requests.counts(), users_,
+                                {.commits = store_.memory().commits,
+                                 .verified_at = store_.verified_at(),
+                                 .damage = store_.damage()},
+                                {.ahead = clock_.ahead().value_or(std::chrono::seconds(0)),
+                                 .adopts_in = clock_.adopts_in().value_or(std::chrono::seconds(0)),
+                                 .adoptions = figures_.clock_adoptions,
+                                 .adopted = clock_.adopted()},
+                                turn.now));
 }
 
 Result<void> Engine::read_setup_again(Turn& turn) {
@@ -102,6 +107,7 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   }
   advised_cluster_ = std::make_shared<const cluster::Cluster>(cluster);
   adviser_.forget();
+  adopt_clock_if_set(turn, "the configuration is read again");
   state_->reconfigure(std::move(cluster), std::move(policy), turn.now);
   setup_ = std::move(*setup);
   parts_.front.set_most_script(setup_.policy.max_script);

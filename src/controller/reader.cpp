@@ -165,7 +165,7 @@ Pages::Page JobPages::next() {
   constexpr std::size_t kAtOnce = 64;
   FrameWriter frame(wire::Kind::JobsReply);
   wire::JobsReply head;
-  head.set_now(std::time(nullptr));
+  head.set_now(clock_.seconds());
   bool more = true;
   Disclosure disclosure;
   if (elements_) append_elements(frame.bytes);
@@ -220,9 +220,10 @@ void JobPages::append_elements(std::string& out) {
   if (now.next == Bits::npos) elements_.reset();
 }
 
-Reader::Reader(Front& front, const Published& published, Users& users, RequestCounts& counts,
-               Refresh refresh, std::string state_directory)
-    : front_(front),
+Reader::Reader(const Clock& clock, Front& front, const Published& published, Users& users,
+               RequestCounts& counts, Refresh refresh, std::string state_directory)
+    : clock_(clock),
+      front_(front),
       published_(published),
       users_(users),
       counts_(counts),
@@ -327,7 +328,7 @@ void Reader::answer(const Request& request) {
       wire::ConfigReply config;
       published_.read(
           [&](const Picture& picture) { return config.ParseFromString(picture.config); });
-      config.set_now(std::time(nullptr));
+      config.set_now(clock_.seconds());
       return reply(wire::framed(config));
     }
     case wire::Kind::ListJobs:
@@ -366,7 +367,7 @@ void Reader::jobs(Peer peer, const wire::ListJobs& ask, const Caller& caller) {
     }
     uids.push_back(*uid);
   }
-  begin(peer, std::make_unique<JobPages>(published_, ask, caller, std::move(uids)));
+  begin(peer, std::make_unique<JobPages>(clock_, published_, ask, caller, std::move(uids)));
 }
 
 Result<std::vector<std::uint32_t>> Reader::uids_of(
@@ -408,7 +409,7 @@ std::string Reader::priorities(const wire::ListPriorities& ask, const Caller& ca
 }
 
 std::string Reader::nodes(const wire::ListNodes& ask) const {
-  const std::int64_t now = std::time(nullptr);
+  const std::int64_t now = clock_.seconds();
   return published_.read([&](const Picture& picture) {
     FrameWriter frame(wire::Kind::NodesReply);
     wire::NodesReply head;
@@ -463,7 +464,7 @@ void Reader::history(const Request& request) {
     });
   };
   HistoryAnswer answer(*history_, site, users_, running);
-  Result<void> begun = answer.begin(*ask, request.caller, std::time(nullptr));
+  Result<void> begun = answer.begin(*ask, request.caller, clock_.seconds());
   if (!begun) return refuse(begun.error());
   class HistoryPages : public Pages {
    public:

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "controller/front.h"
 #include "controller/published.h"
 #include "controller/request_counts.h"
@@ -42,8 +43,8 @@ class Reader {
   /// Makes the picture show all that was acknowledged up to now; may wait for the state thread.
   using Refresh = std::function<void(bool with_jobs)>;
 
-  Reader(Front& front, const Published& published, Users& users, RequestCounts& counts,
-         Refresh refresh, std::string state_directory);
+  Reader(const Clock& clock, Front& front, const Published& published, Users& users,
+         RequestCounts& counts, Refresh refresh, std::string state_directory);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -74,6 +75,7 @@ class Reader {
   [[nodiscard]] std::string nodes(const wire::ListNodes& ask) const;
   void history(const Request& request);
 
+  const Clock& clock_;
   Front& front_;
   const Published& published_;
   Users& users_;
@@ -104,9 +106,10 @@ std::vector<std::shared_ptr<const JobView>> chosen_jobs(const Picture& picture,
 /// JobsReply: the bytes of the jobs one after the other.
 class JobPages : public Pages {
  public:
-  JobPages(const Published& published, wire::ListJobs ask, Caller caller,
+  JobPages(const Clock& clock, const Published& published, wire::ListJobs ask, Caller caller,
            std::vector<std::uint32_t> uids, std::size_t page_bytes = kPageBytes)
-      : published_(published),
+      : clock_(clock),
+        published_(published),
         ask_(std::move(ask)),
         caller_(caller),
         uids_(std::move(uids)),
@@ -125,6 +128,7 @@ class JobPages : public Pages {
   void append(std::string& out, const std::shared_ptr<const JobView>& job, bool all);
   void append_elements(std::string& out);
 
+  const Clock& clock_;
   const Published& published_;
   wire::ListJobs ask_;
   Caller caller_;

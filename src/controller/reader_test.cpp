@@ -1,6 +1,8 @@
 // Which jobs a question gets, and that joined bytes are the message.
 #include "controller/reader.h"
 
+#include "base/cluster_clock.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,7 +73,9 @@ class Question {
                                      const std::function<void(Picture&)>& between = {}) {
     Published published;
     published.change([&](Picture& all) { all = picture; });
-    JobPages pages(published, ask, caller, {}, page_bytes);
+    const MachineTime machine;
+    const ClusterClock clock(machine);
+    JobPages pages(clock, published, ask, caller, {}, page_bytes);
     std::vector<wire::JobsReply> out;
     for (bool more = true; more;) {
       const Pages::Page page = pages.next();

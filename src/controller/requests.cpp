@@ -211,7 +211,7 @@ void Engine::wait_job(Turn& /*turn*/, const Request& request) {
   outbox_.answer(request.peer, message);
 }
 
-void Engine::get_access(Turn& turn, const Request& request) {
+void Engine::get_access(Turn& /*turn*/, const Request& request) {
   auto ask = decoded<wire::GetAccess>(request);
   if (!ask) return;
   const auto job = visible_job(ask->job_id(), request.caller);
@@ -245,7 +245,7 @@ void Engine::get_access(Turn& turn, const Request& request) {
     spec.set_uid(user.uid);
     spec.set_gid(user.gid);
     for (const std::uint32_t gid : user.groups) spec.add_groups(gid);
-    *grant.add_tickets() = tickets_.sign(std::move(spec), turn.now);
+    *grant.add_tickets() = tickets_.sign(std::move(spec), clock_.even_seconds());
     *grant.add_addresses() = agents_.address_of(node);
   }
   outbox_.answer(request.peer, grant);

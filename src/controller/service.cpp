@@ -91,8 +91,9 @@ std::vector<std::string> own_addresses(const conf::DaemonKeys& keys) {
 
 }  // namespace
 
-Service::Service(net::Loop& loop, Log& log)
-    : front_(loop, log,
+Service::Service(net::Loop& loop, Log& log, const TimeSource* time)
+    : clock_(time == nullptr ? machine_time_ : *time),
+      front_(loop, log, clock_,
              {.to_reader =
                   [this](Request request) {
                     if (request.kind == wire::Kind::MeasureSteps ||
@@ -163,7 +164,7 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   if (!epoch) return pass(epoch.error());
   crash.reached("after_epoch");
 
-  std::unique_ptr<Service> service(new Service(loop, log));
+  std::unique_ptr<Service> service(new Service(loop, log, options.time));
   Service& s = *service;
   const bool other_machines = has_other_machines(options.setup, options.emulate, options.host);
   const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
@@ -200,10 +201,10 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
                                              .shut = std::move(options.shut)});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
   const auto refresh = [&s](bool with_jobs) { s.engine_->refresh(with_jobs); };
-  s.reader_ = std::make_unique<Reader>(s.front_, s.published_, s.users_, s.requests_, refresh,
-                                       options.state);
-  s.historian_ = std::make_unique<Reader>(s.front_, s.published_, s.users_, s.requests_, refresh,
-                                          options.state);
+  s.reader_ = std::make_unique<Reader>(s.clock_, s.front_, s.published_, s.users_, s.requests_,
+                                       refresh, options.state);
+  s.historian_ = std::make_unique<Reader>(s.clock_, s.front_, s.published_, s.users_, s.requests_,
+                                          refresh, options.state);
   s.gauges_ = std::make_unique<Gauges>(s.front_, s.published_, s.requests_, refresh);
   s.engine_->start();
   const std::string path = net::controller_socket(options.run);

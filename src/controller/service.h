@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/cluster_clock.h"
 #include "base/result.h"
 #include "controller/crash_points.h"
 #include "controller/engine.h"
@@ -27,6 +28,8 @@ struct ServiceOptions {
   bool emulate = false;
   std::string host;
   std::function<void()> shut;  // scontrol shutdown
+  /// For tests; outlives the service. nullptr: this machine's.
+  const TimeSource* time = nullptr;
 };
 
 class Service {
@@ -44,9 +47,10 @@ class Service {
   void stop_in_order();
 
  private:
-  Service(net::Loop& loop, Log& log);
+  Service(net::Loop& loop, Log& log, const TimeSource* time);
 
-  SystemClock clock_;
+  MachineTime machine_time_;
+  ClusterClock clock_;
   Users users_;
   Published published_;
   RequestCounts requests_;

@@ -174,7 +174,8 @@ class ServiceTest : public testing::Test {
                                   .conf = directory_ + "/slurm.conf",
                                   .emulate = true,
                                   .host = "here",
-                                  .shut = [this] { loop_->stop(); }});
+                                  .shut = [this] { loop_->stop(); },
+                                  .time = time_});
     ASSERT_TRUE(service) << service.error().what();
     service_ = std::move(*service);
     thread_ = std::thread([this] { loop_->run(); });
@@ -224,6 +225,7 @@ class ServiceTest : public testing::Test {
     return reply->jobs(0);
   }
 
+  const TimeSource* time_ = nullptr;  // the machine's
   Log log_;
   CrashPoints crash_;
   std::string directory_;

@@ -27,7 +27,8 @@ class Tickets {
   /// The node has a new identity (identities.h): what was signed with its old key is void.
   void set_generation(const std::string& node, std::uint64_t generation);
   static std::string nonce();
-  /// Puts epoch, expiry and nonce into the spec and signs it.
+  /// Puts epoch, expiry and nonce into the spec and signs it. `now`: ClusterClock::even_seconds(),
+  /// by which nodes judge it.
   wire::Ticket sign(wire::StepSpec spec, job::Time now);
   wire::Ticket sign(wire::AccessSpec spec, job::Time now);
   /// Whether this controller, or one before it, made the spec. A node has the key of its tickets;

@@ -230,6 +230,7 @@ Result<void> State::requeue(JobId id, const Caller& caller, bool hold, Time now,
     ++part->restarts;
     part->flags.requeued = true;
     part->begin_time = hold ? 0 : now + Time{m.policy.requeue_delay};
+    part->begin_is_length = true;
     if (hold) {
       hold_by(*part, caller, false);
       part->flags.requeue_hold = !special;

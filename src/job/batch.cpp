@@ -148,7 +148,7 @@ BatchLaunch batch_launch(const State& state, const Job& job, const wire::Asked& 
   spec.set_name("batch");
   spec.set_counted(false);
   spec.set_oom_kill_step(request::out_of_memory_kills_step(job.what->request));
-  spec.set_created(job.start_time);
+  spec.set_created(job.start_time - state.adopted());
   spec.set_partition(job.partition);
   spec.set_account(job.what->account);
   spec.set_sluid(job.sluid);

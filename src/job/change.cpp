@@ -117,8 +117,14 @@ Result<void> State::change(JobId id, const JobChange& change, const Caller& call
   if (change.comment) job.comment = *change.comment;
   if (change.admin_comment) job.admin_comment = *change.admin_comment;
   if (change.requeue) job.requeue = *change.requeue;
-  if (change.begin_time) job.begin_time = *change.begin_time;
-  if (change.deadline) job.deadline = *change.deadline;
+  if (change.begin_time) {
+    job.begin_time = *change.begin_time;
+    job.begin_is_length = change.begin_is_length;
+  }
+  if (change.deadline) {
+    job.deadline = *change.deadline;
+    job.deadline_is_length = change.deadline_is_length;
+  }
   if (change.array_throttle) {
     if (!job.array) return pass(job_error(JobFault::no_such_job));
     for (const JobId one : m.records_of(job.array->job_id)) {

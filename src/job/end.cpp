@@ -144,6 +144,7 @@ void State::Memory::end_to_requeue(Job& job, bool held, bool special, const std:
   ++job.restarts;
   job.flags.requeued = true;
   job.begin_time = held ? 0 : now + delay.value_or(Time{policy.requeue_delay});
+  job.begin_is_length = true;
   std::string reason = held ? "job_requeued_in_held_state" : "BeginTime";
   job.held = job.held || held;
   job.flags.requeue_hold = held && !special;

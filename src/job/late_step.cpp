@@ -22,7 +22,10 @@ void State::Memory::end_late_step(Job& job, const wire::StepEnded& message, Time
   Step& step = at->second;
   if (step.open_nodes.erase(message.node()) == 0) return;
   add_end(step, message);
-  const Time end = message.ended() > 0 ? Time{message.ended()} : now;
+  // The node tells it by its own clock.
+  const NodeState* node = find_node(message.node());
+  const Time off = node == nullptr ? 0 : node->clock_ahead;
+  const Time end = message.ended() > 0 ? std::clamp(message.ended() - off, step.start, now) : now;
   const std::uint32_t attempt = std::exchange(job.attempt, job.late->attempt);
   store_step(job, step, end_state(job, step), end);
   job.attempt = attempt;

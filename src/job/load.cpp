@@ -107,6 +107,7 @@ void State::load(const Stored& stored, const FetchAsked& fetch, Time now) {
   Memory& m = *m_;
   if (stored.next_job_id != 0) m.next_id = stored.next_job_id;
   m.leases_rest_until = stored.leases_rest_until;
+  m.adopted = stored.adopted;
   for (const wire::PartitionRecord& record : stored.partitions) {
     m.partition_records[record.name()] = record;
   }

@@ -232,7 +232,7 @@ void State::Memory::arm(const Job& job) {
   } else if (job.flags.completing && policy.complete_wait > 0) {
     at(job.end_time + Time{policy.complete_wait});
   } else if (ended(job.base) && !job.flags.completing) {
-    at(job.end_time + Time{policy.min_job_age});
+    at(job.end_time + job.clock_moved + Time{policy.min_job_age});
   }
   if (!next) return;
   timers.insert({*next, job.id});

@@ -55,6 +55,7 @@ struct State::Memory {
   std::set<JobId> singletons;                      // pending jobs with a singleton clause
   std::map<cluster::NodeIndex, Time> node_timers;  // silent nodes: when they are DOWN
   std::map<std::string, std::set<JobId>> may_run;  // node → jobs with that in Job::may_run_on
+  Time adopted = 0;            // by so much the clock was set since there are stored moments
   Time leases_rest_until = 0;  // the controller before this one told nodes to let jobs run
   std::set<cluster::NodeIndex> newly_found;  // GPUs told, not yet in `cluster`
   std::optional<Time> found_due;             // when they are put there
@@ -94,6 +95,7 @@ struct State::Memory {
   std::vector<JobId> forgotten;
   std::vector<wire::JobRecord> last_records;  // of jobs that were forgotten before they were stored
   bool dirty_next_id = false;
+  bool dirty_leases_rest = false;
   bool sync = false;
   std::vector<Effect> effects;
   Wake wake;

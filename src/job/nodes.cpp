@@ -260,11 +260,12 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
   return {};
 }
 
-void State::node_beat(std::string_view name, double load, std::uint32_t free_memory_mb) {
+void State::node_beat(std::string_view name, const wire::Beat& beat) {
   NodeState* node = m_->find_node(name);
   if (node == nullptr) return;
-  node->load = load;
-  if (free_memory_mb > 0) node->free_memory_mb = free_memory_mb;
+  node->load = beat.load();
+  if (beat.free_memory_mb() > 0) node->free_memory_mb = beat.free_memory_mb();
+  node->clock_ahead = beat.clock_ahead_seconds();
 }
 
 void State::node_lost(std::string_view name, Time heard) {

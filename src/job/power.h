@@ -85,6 +85,8 @@ class PowerRate {
     ++used_;
     return true;
   }
+  /// Of the last minute in which one was taken; 0 = none yet.
+  [[nodiscard]] std::int64_t& minute() { return minute_; }
   /// When more may be taken.
   [[nodiscard]] std::int64_t next() const { return minute_ + 60; }
 

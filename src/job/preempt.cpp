@@ -98,6 +98,7 @@ void State::Memory::give_way(Job& job, Time now) {
     ++part->preemptions;
     part->flags.requeued = true;
     part->begin_time = now + Time{policy.requeue_delay};
+    part->begin_is_length = true;
     end(*part, Base::pending, "BeginTime", "PREEMPTION", false, now);
   }
 }

@@ -89,6 +89,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   out.set_restarts(job.restarts);
   out.set_submit_time(job.submit_time);
   out.set_begin_time(job.begin_time);
+  out.set_begin_is_length(job.begin_is_length);
   out.set_eligible_time(job.eligible_time);
   out.set_start_time(job.start_time);
   out.set_end_time(job.end_time);
@@ -121,6 +122,7 @@ wire::JobRecord to_record(const cluster::Cluster& cluster, const Job& job) {
   }
   out.set_dependency(job.dependency);
   out.set_deadline(job.deadline);
+  out.set_deadline_is_length(job.deadline_is_length);
   out.set_requeue(job.requeue);
   out.set_end_cause(job.end_cause);
   out.set_accrue_since(job.accrue_since);
@@ -165,6 +167,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.restarts = record.restarts();
   job.submit_time = record.submit_time();
   job.begin_time = record.begin_time();
+  job.begin_is_length = record.begin_is_length();
   job.eligible_time = record.eligible_time();
   job.start_time = record.start_time();
   job.end_time = record.end_time();
@@ -207,6 +210,7 @@ Job from_record(const cluster::Cluster& cluster, const wire::JobRecord& record) 
   job.sluid = record.sluid();
   job.dependency = record.dependency();
   job.deadline = record.deadline();
+  job.deadline_is_length = record.deadline_is_length();
   job.end_cause = record.end_cause();
   job.accrue_since = record.accrue_since();
   job.accrued = record.accrued();

@@ -218,6 +218,7 @@ Dirty State::take_dirty() {
   }
   out.forgotten = std::exchange(m_->forgotten, {});
   if (std::exchange(m_->dirty_next_id, false)) out.next_job_id = m_->next_id;
+  if (std::exchange(m_->dirty_leases_rest, false)) out.leases_rest_until = m_->leases_rest_until;
   out.sync = std::exchange(m_->sync, false);
   return out;
 }

@@ -37,12 +37,13 @@ struct Dirty {
   std::vector<std::string> deleted_reservations;
   std::vector<JobId> forgotten;  // left memory (MinJobAge): only if the store has use for it
   std::optional<JobId> next_job_id;
+  std::optional<Time> leases_rest_until;
   /// Must be on disk before effects and replies (all but the creation of steps and node chatter).
   bool sync = false;
   [[nodiscard]] bool empty() const {
     return jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
            reservations.empty() && deleted_reservations.empty() && forgotten.empty() &&
-           !next_job_id;
+           !next_job_id && !leases_rest_until;
   }
 };
 
@@ -55,6 +56,8 @@ struct Stored {
   JobId next_job_id = 0;
   /// Until then nodes that have not registered may let jobs run whose leases are over.
   Time leases_rest_until = 0;
+  /// By so much the clock was set since there are such moments (State::shift).
+  Time adopted = 0;
 };
 
 struct Submitted {
@@ -105,7 +108,9 @@ struct JobChange {
   std::optional<std::uint32_t> array_throttle;
   std::optional<bool> requeue;
   std::optional<Time> begin_time;
+  bool begin_is_length = false;  // it was said as a length
   std::optional<Time> deadline;
+  bool deadline_is_length = false;
   std::optional<std::string> dependency;  // "" = none
   std::optional<Time> end_time;           // of a running job: sets its time limit
   std::optional<std::optional<std::uint32_t>> gpu_idle_seconds;  // inner unset = for ever
@@ -301,7 +306,7 @@ class State {
   /// The refusal is for NodeVerdict (unknown node).
   Result<void> register_node(const wire::NodeReport& report, const wire::RegisterNodes& agent,
                              Time now);
-  void node_beat(std::string_view name, double load, std::uint32_t free_memory_mb);
+  void node_beat(std::string_view name, const wire::Beat& beat);
   /// Its connection broke, or nothing comes: NOT_RESPONDING, no jobs; DOWN (tick) when it was last
   /// heard SlurmdTimeout ago.
   void node_lost(std::string_view name, Time heard);
@@ -403,6 +408,12 @@ class State {
   /// When tick() next has something to do.
   [[nodiscard]] std::optional<Time> next_deadline() const;
   void tick(Time now);
+  /// The cluster's clock was set, by so many seconds, and is `now`: what has passed and what is
+  /// left stays as long as it was; times of day that somebody named, and history, stay what they
+  /// are (moments.h).
+  void shift(Time by, Time now);
+  /// All shifts together. A moment less that is good for ever: for what nodes keep.
+  [[nodiscard]] Time adopted() const;
 
   // ---- Store -----------------------------------------------------------------------------------
   using FetchAsked = std::function<std::optional<wire::Asked>(std::uint64_t blob)>;

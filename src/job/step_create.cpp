@@ -244,6 +244,7 @@ bool State::Memory::try_step(Job& job, WaitingStep& waiting, Time now) {
   input.ask = &waiting.ask.asked();
   input.name = step_name(requests.front(), waiting.ask.kind());
   input.now = now;
+  input.adopted = adopted;
   if (requests.front().time_limit && !waiting.ask.own_job() &&
       requests.front().given.on_command_line(Opt::time)) {
     input.time_limit_minutes = *requests.front().time_limit;

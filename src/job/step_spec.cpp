@@ -70,7 +70,7 @@ wire::StepSpec node_spec(const SpecInput& input, const place::StepPlan& whole, c
   out.set_shared_devices(part.plan->allow_task_sharing);
   out.set_tres_per_node(per_node_text(*part.plan));
   out.set_cpus_per_task(part.plan->cpus_per_task.value_or(0));
-  out.set_created(input.now);
+  out.set_created(input.now - input.adopted);
   out.set_partition(job.partition);
   out.set_account(job.what->account);
   out.set_sluid(job.sluid);

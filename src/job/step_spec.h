@@ -24,6 +24,7 @@ struct SpecInput {
   std::string name;
   std::optional<std::uint32_t> time_limit_minutes;
   Time now = 0;
+  Time adopted = 0;  // State::adopted()
 };
 
 /// One for each node of the step, by node id. User, epoch, expiry and nonce are left to the

@@ -51,10 +51,10 @@ void adopt(State::Memory& m, Job& job, const wire::StepSpec& spec) {
   Step& step = running.open_steps[spec.step_id()];
   step.id = spec.step_id();
   step.name = spec.name();
-  step.start = spec.created();
+  step.start = spec.created() + m.adopted;
   if (spec.has_time_limit_seconds()) {
     step.time_limit_minutes = spec.time_limit_seconds() / 60;
-    step.limit_at = spec.created() + spec.time_limit_seconds();
+    step.limit_at = step.start + spec.time_limit_seconds();
   }
   if (std::ranges::find(step.nodes, spec.node()) == step.nodes.end()) {
     step.nodes.push_back(spec.node());

@@ -131,9 +131,11 @@ class Builder {
   void set_times(Job& job) const {
     if (const auto text = job.what->text(Opt::begin); !text.empty()) {
       job.begin_time = parse_when(text, now_).value_or(0);
+      job.begin_is_length = text::when_is_length(text);
     }
     if (const auto text = job.what->text(Opt::deadline); !text.empty()) {
       job.deadline = parse_when(text, now_).value_or(0);
+      job.deadline_is_length = text::when_is_length(text);
     }
   }
   void set_limit(Job& job) const {
@@ -368,8 +370,10 @@ Job& State::Memory::split(Job& rest, std::uint32_t task) {
   element.requeue = rest.requeue;
   element.submit_time = rest.submit_time;
   element.begin_time = rest.begin_time;
+  element.begin_is_length = rest.begin_is_length;
   element.eligible_time = rest.eligible_time;
   element.deadline = rest.deadline;
+  element.deadline_is_length = rest.deadline_is_length;
   element.partition = rest.partition;
   element.view = rest.view;
   element.reservation_gone = rest.reservation_gone;

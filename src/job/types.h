@@ -258,13 +258,15 @@ struct Job {
   std::map<std::string, Time> may_run_on;
 
   Time submit_time = 0;
-  Time begin_time = 0;     // not before
-  Time eligible_time = 0;  // when nothing but resources kept it waiting; 0 = not yet
+  Time begin_time = 0;           // not before
+  bool begin_is_length = false;  // it was said as a length: "now+1hour", or a delay after a requeue
+  Time eligible_time = 0;        // when nothing but resources kept it waiting; 0 = not yet
   Time start_time = 0;
   Time end_time = 0;
   Time suspend_time = 0;
   Time seconds_suspended = 0;
   Time deadline = 0;
+  bool deadline_is_length = false;
   Time planned_start = 0;      // the scheduler's guess; 0 = none
   std::string planned_nodes;   // host list
   Time switch_wait_since = 0;  // it could have started on more switches than it asks for; 0 = no
@@ -300,6 +302,11 @@ struct Job {
   std::unique_ptr<Preempted> preempted;
   std::uint32_t preemptions = 0;  // of the restarts: because it gave way
 
+  /// It is over: the clock was set by so much since then, which its times do not show.
+  Time clock_moved = 0;
+
+  /// Nothing of it is left to be done: its times are history.
+  [[nodiscard]] bool over() const;
   /// It gave way: it will end, or is suspended without its cores.
   [[nodiscard]] bool gives_way() const { return preempted && running; }
   /// Begin time, or later while its last attempt may still run.
@@ -370,6 +377,9 @@ struct NodeState {
   bool gpus_unwatched = false;  // nobody sees whether they are in use
   double load = 0;
   std::optional<std::uint64_t> free_memory_mb;
+  /// So many seconds its wall clock is ahead of the cluster's time (negative: behind); 0 = it is
+  /// right, or nothing was told.
+  Time clock_ahead = 0;
   std::set<JobId> jobs;        // hold something here
   std::set<JobId> completing;  // of these: over, waiting for JobGone
   NodePower power;

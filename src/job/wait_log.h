@@ -31,6 +31,9 @@ class WaitLog {
   /// wait a second. `now` counts for what it waits for still.
   [[nodiscard]] std::string text(std::int64_t now) const;
 
+  /// When it began to wait for what it waits for; 0 = it does not wait.
+  [[nodiscard]] std::int64_t& since() { return since_; }
+
   void store(wire::JobRecord& record) const;
   static WaitLog from(const wire::JobRecord& record);
 

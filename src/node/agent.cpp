@@ -81,7 +81,11 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                    },
                .where = [this] { return controller(); },
                .session = [this] { return session(); },
-               .asked = [this](std::uint64_t number) { lease_.sent(number, boot_now()); },
+               .asked =
+                   [this](std::uint64_t number) {
+                     lease_.sent(number, boot_now());
+                     controller_clock_.asked(number, boot_now());
+                   },
                .answered =
                    [this](std::uint64_t number) {
                      // To an agent none of whose nodes it takes the controller gives answers, too.
@@ -89,7 +93,14 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                      lease_.answered(number);
                      lease_renewed();
                    },
-               .lost = [this] { lease_.forget_questions(); },
+               .told_time = [this](std::uint64_t number,
+                                   const ControllerClock::Told& told) { time_told(number, told); },
+               .clock_ahead = [this] { return clock_ahead_; },
+               .lost =
+                   [this] {
+                     lease_.forget_questions();
+                     controller_clock_.forget_questions();
+                   },
                .leases_rest =
                    [this](std::chrono::seconds longest) {
                      log_.info("the controller is being stopped; jobs may run on for {} s",
@@ -144,12 +155,14 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                               tell_gpus(at);
                               meter_.forget(at);
                             }}),
-      gate_(here_, steps_, receivers_, jobs_,
-            [this](const std::string& node) {
-              const auto found = keys_.find(node);
-              return found == keys_.end() ? std::string() : found->second;
-            },
-            {.where = [this] { return controller(); }, .session = [this] { return session(); }}),
+      gate_(
+          here_, steps_, receivers_, jobs_,
+          [this](const std::string& node) {
+            const auto found = keys_.find(node);
+            return found == keys_.end() ? std::string() : found->second;
+          },
+          [this] { return ticket_time(); },
+          {.where = [this] { return controller(); }, .session = [this] { return session(); }}),
       meter_(metered_gpus(inventory_)),
       step_gpus_(mark_of_process),
       idle_(metered_gpus(inventory_)),

@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "base/boot_clock.h"
+#include "base/cluster_clock.h"
 #include "conf/gpu_parameters.h"
 #include "net/loop.h"
 #include "net/pid_file.h"
+#include "node/controller_clock.h"
 #include "node/gate.h"
 #include "node/gpu_health.h"
 #include "node/gpu_idle.h"
@@ -96,6 +98,10 @@ class Agent {
   void remember(const wire::StoreMemory& memory);
   void write_memory(bool synced);
   void check_health();
+  // agent_clock.cpp
+  void time_told(std::uint64_t question, const ControllerClock::Told& told);
+  /// By this tickets are judged.
+  [[nodiscard]] std::int64_t ticket_time() const;
   // agent_lease.cpp
   [[nodiscard]] std::string lease_file() const;
   void lease_renewed();
@@ -144,6 +150,9 @@ class Agent {
   MachineJobHost job_host_;
   Jobs jobs_;
   Lease lease_;
+  MachineTime machine_time_;
+  ControllerClock controller_clock_;
+  std::int64_t clock_ahead_ = 0;  // as it was logged last
   BootAlarm lease_alarm_;
   bool lease_stored_ = true;
   Gate gate_;

@@ -107,10 +107,29 @@ TEST_F(AgentTest, TicketsThatAreNotGood) {
   altered.set_spec(s.SerializeAsString());
   EXPECT_THAT(why(launch(altered, "touch ran")), HasSubstr("Invalid job credential"));
   s = spec(0);
-  s.set_expires(std::time(nullptr) - 1);
+  s.set_expires(even_time() - 60);
   EXPECT_THAT(why(launch(auth::sign_ticket("n0", s, kKey), "touch ran")), HasSubstr("expired"));
   EXPECT_EQ(file("ran"), "");
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+}
+
+TEST_F(AgentTest, TicketsExpireByTheControllersTimeWhateverTheClockOfTheMachineSays) {
+  for (const std::int64_t ahead : {3600, -3600}) {
+    SCOPED_TRACE(ahead);
+    agent_.reset();
+    even_ahead_ = ahead;
+    start_agent();
+    tell(begin_job());
+    wire::StepSpec s = spec(ahead > 0 ? 1 : 2);
+    s.set_expires(even_time() - 60);
+    EXPECT_THAT(why(launch(auth::sign_ticket("n0", s, kKey), "true")), HasSubstr("expired"));
+    s.set_expires(even_time() + 60);
+    EXPECT_EQ(why(launch(auth::sign_ticket("n0", s, kKey), "true")), "");
+    // The first beat, which comes with the registration, says that the clock is off.
+    ASSERT_TRUE(until([&] { return clock_ahead_ != 0; }));
+    EXPECT_NEAR(static_cast<double>(clock_ahead_), static_cast<double>(-ahead), 10);
+    clock_ahead_ = 0;
+  }
 }
 
 TEST_F(AgentTest, ARelayIsMadeForWhoMayLaunchHereOnceForATicket) {

@@ -122,13 +122,15 @@ class AgentTest : public testing::Test {
     s.set_node("n0");
     s.set_uid(::getuid());
     s.set_gid(::getgid());
-    s.set_expires(std::time(nullptr) + 300);
+    s.set_expires(even_time() + 300);
     s.set_nonce("nonce");
     s.set_ntasks(1);
     s.set_lease_seconds(lease_);
     s.add_tasks();
     return s;
   }
+  /// The controller's: far from any clock of this machine.
+  [[nodiscard]] std::int64_t even_time() const { return std::time(nullptr) + even_ahead_; }
   wire::Program program(const std::string& script) {
     wire::Program p;
     p.add_argv("/bin/sh");
@@ -232,6 +234,8 @@ class AgentTest : public testing::Test {
   bool answers_beats_ = true;
   bool deaf_ = false;  // the controller hears nothing
   std::uint32_t lease_ = 0;
+  std::int64_t even_ahead_ = 0;   // of this machine's wall clock
+  std::int64_t clock_ahead_ = 0;  // as the agent told last
   int beats_ = 0;
   std::vector<wire::NodeTrouble> trouble_;
 
@@ -243,6 +247,7 @@ class AgentTest : public testing::Test {
         registration_ = wire::decode<wire::RegisterNodes>(frame.payload);
         wire::Registered reply;
         reply.set_epoch(1);
+        reply.set_even_time(even_time());
         *reply.mutable_config() = config_;
         wire::NodeVerdict& verdict = *reply.add_nodes();
         verdict.set_name("n0");
@@ -256,6 +261,8 @@ class AgentTest : public testing::Test {
         if (!beat.ask() || !answers_beats_) break;
         wire::Beat reply;
         reply.set_number(beat.number());
+        reply.set_even_time(even_time());
+        clock_ahead_ = beat.clock_ahead_seconds();
         tell(reply);
         break;
       }

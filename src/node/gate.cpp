@@ -71,7 +71,7 @@ void Gate::accept(std::shared_ptr<net::Connection> connection) {
 
 std::optional<std::string> Gate::key_of_session(std::string_view name) const {
   const auto session = wire::decode<wire::SessionName>(name);
-  if (!session || session->expires() < std::time(nullptr)) return std::nullopt;
+  if (!session || session->expires() < now_()) return std::nullopt;
   const std::string key = key_of_(session->node());
   if (key.empty()) return std::nullopt;
   return auth::session_key(key, name);
@@ -227,7 +227,7 @@ bool Gate::settle(Waiting& waiting, bool last_chance) {
   const wire::Ticket& ticket = waiting.launch.ticket();
   const std::string key = key_of_(ticket.node());
   if (key.empty() && !last_chance) return false;  // not registered yet
-  auto spec = check_launch(ticket, key, std::time(nullptr), {.uid = waiting.uid});
+  auto spec = check_launch(ticket, key, now_(), {.uid = waiting.uid});
   if (!spec) {
     const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
     const std::string why(spec.error().what());
@@ -285,8 +285,7 @@ void Gate::keys_changed() {
 
 void Gate::attach(net::Connection& connection, const wire::Attach& message, uid_t uid) {
   const wire::Ticket& ticket = message.ticket();
-  auto spec =
-      check_access(ticket, key_of_(ticket.node()), std::time(nullptr), {.uid = uid}, "attach");
+  auto spec = check_access(ticket, key_of_(ticket.node()), now_(), {.uid = uid}, "attach");
   if (!spec) return refuse(connection, spec.error());
   const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
   if (!steps_.known(at) || steps_.ended(at) != nullptr) {
@@ -302,8 +301,7 @@ void Gate::attach(net::Connection& connection, const wire::Attach& message, uid_
 
 void Gate::put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid) {
   const wire::Ticket& ticket = message.ticket();
-  auto spec =
-      check_access(ticket, key_of_(ticket.node()), std::time(nullptr), {.uid = uid}, "file");
+  auto spec = check_access(ticket, key_of_(ticket.node()), now_(), {.uid = uid}, "file");
   const auto refuse_file = [&](const Error& error) {
     wire::Done refused;
     *refused.mutable_refusal() = wire::to_refusal(error);
@@ -353,7 +351,7 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
   }
   // A relay is made for those who may launch here, and for nobody else. The other tickets are
   // looked at where they are for.
-  auto spec = check_launch(ticket, key, std::time(nullptr), {.uid = caller.uid});
+  auto spec = check_launch(ticket, key, now_(), {.uid = caller.uid});
   if (!spec) {
     const std::string why(spec.error().what());
     here_.log.of_user(caller.uid)

@@ -26,8 +26,10 @@ class Gate {
  public:
   /// The key of a node, "" when it has none (yet).
   using KeyOf = std::function<std::string(const std::string& node)>;
+  /// Seconds: what expires before that has expired (ControllerClock::even_seconds).
+  using Now = std::function<std::int64_t()>;
 
-  Gate(Surroundings& here, Steps& steps, Receivers& receivers, Jobs& jobs, KeyOf key_of,
+  Gate(Surroundings& here, Steps& steps, Receivers& receivers, Jobs& jobs, KeyOf key_of, Now now,
        GoBetween::Controller controller)
       : go_between_(here.loop, std::move(controller)),
         here_(here),
@@ -35,6 +37,7 @@ class Gate {
         receivers_(receivers),
         jobs_(jobs),
         key_of_(std::move(key_of)),
+        now_(std::move(now)),
         door_(here.loop, net::QuotaLimits::of_descriptors(net::fd_limit())) {}
 
   Result<void> listen(const net::Address& address, mode_t mode);
@@ -94,6 +97,7 @@ class Gate {
   Receivers& receivers_;
   Jobs& jobs_;
   KeyOf key_of_;
+  Now now_;
   net::Door door_;
   Switch switch_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;

@@ -47,8 +47,8 @@ survey::Survey losing(survey::Survey survey, std::uint32_t gpu) {
   return survey;
 }
 
-Gres resolved(const survey::Survey& survey, const std::string& gres, const std::string& counted,
-              const std::vector<KnownGpu>& known = {}) {
+Gres resolved_again(const survey::Survey& survey, const std::string& gres,
+                    const std::string& counted, const std::vector<KnownGpu>& known = {}) {
   static std::vector<std::unique_ptr<device::Machine>> machines;  // items point into them
   machines.push_back(std::make_unique<device::Machine>(device::described(survey)));
   machines.back()->told = survey;
@@ -69,7 +69,7 @@ std::vector<std::string> missing(const Gres& gres) {
 }
 
 std::vector<KnownGpu> known_of(const survey::Survey& survey, const std::string& counted) {
-  return read_known_gpus(write_known_gpus(resolved(survey, "AutoDetect=nvml\n", counted)));
+  return read_known_gpus(write_known_gpus(resolved_again(survey, "AutoDetect=nvml\n", counted)));
 }
 
 /// The node is of use, with all its GPUs counted.
@@ -84,7 +84,8 @@ void in_service(const Gres& gres, std::uint64_t count) {
 }
 
 TEST(MissingGpus, OneThatDoesNotAnswerKeepsItsPlace) {
-  const Gres gres = resolved(losing(topology("l40s-pcie-4"), 2), "AutoDetect=nvml\n", "gpu:l40s:4");
+  const Gres gres =
+      resolved_again(losing(topology("l40s-pcie-4"), 2), "AutoDetect=nvml\n", "gpu:l40s:4");
   EXPECT_THAT(missing(gres), ElementsAre("", "", "it does not answer: it is lost", ""));
   EXPECT_EQ(gres.items[2].number, 2U);
   EXPECT_EQ(gres.items[2].type, "l40s");
@@ -98,7 +99,7 @@ TEST(MissingGpus, OneThatTheNodeHadIsNamed) {
   const survey::Survey whole = topology("l40s-pcie-4");
   const std::vector<KnownGpu> known = known_of(whole, "gpu:l40s:4");
   ASSERT_EQ(known.size(), 4U);
-  const Gres gres = resolved(without(whole, 1), "AutoDetect=nvml\n", "gpu:l40s:4", known);
+  const Gres gres = resolved_again(without(whole, 1), "AutoDetect=nvml\n", "gpu:l40s:4", known);
   EXPECT_THAT(missing(gres),
               ElementsAre("", known[1].uuid + " (/dev/nvidia3) is not there", "", ""));
   EXPECT_EQ(gres.items[3].gpu->uuid, known[3].uuid);
@@ -107,14 +108,14 @@ TEST(MissingGpus, OneThatTheNodeHadIsNamed) {
   // What is kept of the whole is not overwritten by less.
   EXPECT_EQ(write_known_gpus(gres), "");
   // Both tell of the same one.
-  const Gres both = resolved(losing(whole, 1), "AutoDetect=nvml\n", "gpu:l40s:4", known);
+  const Gres both = resolved_again(losing(whole, 1), "AutoDetect=nvml\n", "gpu:l40s:4", known);
   EXPECT_EQ(both.items[1].number, 1U);
   EXPECT_THAT(missing(both)[1], HasSubstr("is not there: it does not answer: it is lost"));
 }
 
 TEST(MissingGpus, OneThatALineNames) {
   const std::string lines = "AutoDetect=nvml\nName=gpu File=/dev/nvidia[0-3]\n";
-  const Gres gres = resolved(losing(topology("l40s-pcie-4"), 2), lines, "gpu:4");
+  const Gres gres = resolved_again(losing(topology("l40s-pcie-4"), 2), lines, "gpu:4");
   EXPECT_THAT(missing(gres), ElementsAre("", "",
                                          "File=/dev/nvidia0 (gres.conf:2) is not there: it does "
                                          "not answer: it is lost",
@@ -124,19 +125,20 @@ TEST(MissingGpus, OneThatALineNames) {
   // The library does not count it, and the node had it in the second place.
   survey::Survey three = losing(topology("l40s-pcie-4"), 1);
   three.lost.clear();
-  const Gres placed = resolved(three, lines, "gpu:4", known_of(topology("l40s-pcie-4"), "gpu:4"));
+  const Gres placed =
+      resolved_again(three, lines, "gpu:4", known_of(topology("l40s-pcie-4"), "gpu:4"));
   EXPECT_THAT(missing(placed),
               ElementsAre("", "File=/dev/nvidia3 (gres.conf:2) is not there", "", ""));
   // Believed lines, in their order.
-  const Gres off =
-      resolved({}, "AutoDetect=off\nName=gpu File=/dev/none\nName=gpu File=/dev/null\n", "gpu:2");
+  const Gres off = resolved_again(
+      {}, "AutoDetect=off\nName=gpu File=/dev/none\nName=gpu File=/dev/null\n", "gpu:2");
   EXPECT_THAT(missing(off), ElementsAre("File=/dev/none (gres.conf:2) is not there", ""));
   in_service(off, 2);
 }
 
 TEST(MissingGpus, TheLastWhereNothingTellsWhich) {
   const Gres gres =
-      resolved(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n", "gpu:l40s:4");
+      resolved_again(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n", "gpu:l40s:4");
   EXPECT_THAT(missing(gres),
               ElementsAre("", "", "",
                           "1 of the 4 GPUs of slurm.conf:4 is missing, and nothing tells which: "
@@ -145,11 +147,11 @@ TEST(MissingGpus, TheLastWhereNothingTellsWhich) {
   in_service(gres, 4);
   // Others were there before: what is kept does not fit.
   const std::vector<KnownGpu> others(4, {"GPU-other", "/dev/nvidia0", "l40s"});
-  const Gres replaced =
-      resolved(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n", "gpu:l40s:4", others);
+  const Gres replaced = resolved_again(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n",
+                                       "gpu:l40s:4", others);
   EXPECT_TRUE(replaced.items[3].guessed);
   // All of them.
-  const Gres none = resolved({}, "AutoDetect=nvml\n", "gpu:l40s:2,shard:8");
+  const Gres none = resolved_again({}, "AutoDetect=nvml\n", "gpu:l40s:2,shard:8");
   ASSERT_EQ(none.items.size(), 3U);
   EXPECT_THAT(none.items[1].missing, HasSubstr("2 of the 2 GPUs of slurm.conf:4 are missing"));
   EXPECT_EQ(none.items[2].name, "shard");
@@ -157,7 +159,7 @@ TEST(MissingGpus, TheLastWhereNothingTellsWhich) {
 }
 
 TEST(MissingGpus, AnotherTypeIsNoMissingOne) {
-  const Gres gres = resolved(topology("l40s-pcie-4"), "AutoDetect=nvml\n", "gpu:a100:8");
+  const Gres gres = resolved_again(topology("l40s-pcie-4"), "AutoDetect=nvml\n", "gpu:a100:8");
   EXPECT_THAT(missing(gres), ElementsAre("", "", "", ""));
   wire::NodeReport report;
   gres.tell(report);
@@ -171,7 +173,7 @@ TEST(MissingGpus, TypesAreTakenWhereTheyAreShort) {
   ASSERT_EQ(known.size(), 4U);
   survey::Survey cut = whole;  // a part that was not made again after a reboot
   std::erase_if(cut.instances, [&](const auto& one) { return one.uuid == known[1].uuid; });
-  const Gres gres = resolved(cut, "AutoDetect=nvml\n", counted, known);
+  const Gres gres = resolved_again(cut, "AutoDetect=nvml\n", counted, known);
   ASSERT_EQ(gres.items.size(), 4U);
   EXPECT_EQ(gres.items[1].type, "a100_2g.10gb");
   EXPECT_THAT(gres.items[1].missing, HasSubstr(known[1].uuid));
@@ -179,19 +181,20 @@ TEST(MissingGpus, TypesAreTakenWhereTheyAreShort) {
 }
 
 TEST(MissingGpus, WhenToLookAgain) {
-  const Gres gres = resolved(losing(topology("l40s-pcie-4"), 2), "AutoDetect=nvml\n", "gpu:l40s:4");
+  const Gres gres =
+      resolved_again(losing(topology("l40s-pcie-4"), 2), "AutoDetect=nvml\n", "gpu:l40s:4");
   survey::Survey told = losing(topology("l40s-pcie-4"), 2);
   std::map<std::uint32_t, survey::Sample> samples = {{0, {}}, {1, {}}, {3, {}}};
   EXPECT_FALSE(may_be_back(gres, told, samples));
   samples[2] = {};
   EXPECT_TRUE(may_be_back(gres, told, samples));
-  const Gres whole = resolved(topology("l40s-pcie-4"), "AutoDetect=nvml\n", "gpu:l40s:4");
+  const Gres whole = resolved_again(topology("l40s-pcie-4"), "AutoDetect=nvml\n", "gpu:l40s:4");
   EXPECT_TRUE(same_places(gres, whole));
   EXPECT_TRUE(misses_gpus(gres) && !misses_gpus(whole));
   const Gres guessed =
-      resolved(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n", "gpu:l40s:4");
+      resolved_again(without(topology("l40s-pcie-4"), 1), "AutoDetect=nvml\n", "gpu:l40s:4");
   EXPECT_FALSE(same_places(guessed, whole));
-  const Gres file = resolved({}, "AutoDetect=off\nName=gpu File=/dev/none\n", "gpu:1");
+  const Gres file = resolved_again({}, "AutoDetect=off\nName=gpu File=/dev/none\n", "gpu:1");
   EXPECT_FALSE(may_be_back(file, std::nullopt, {}));
 }
 

@@ -35,10 +35,16 @@ std::uint32_t free_memory_mb() {
   return static_cast<std::uint32_t>(kb / 1024);
 }
 
-wire::Beat make_beat(std::uint64_t number, bool ask) {
+template <class M>
+ControllerClock::Told time_in(const M& message) {
+  return {.even_time = message.even_time(), .adopted = message.clock_adopted()};
+}
+
+wire::Beat make_beat(std::uint64_t number, bool ask, std::int64_t clock_ahead) {
   wire::Beat beat;
   beat.set_number(number);
   beat.set_ask(ask);
+  beat.set_clock_ahead_seconds(clock_ahead);
   beat.set_free_memory_mb(free_memory_mb());
   double load[1] = {0};
   if (::getloadavg(load, 1) == 1) beat.set_load(load[0]);
@@ -97,10 +103,11 @@ void Uplink::take(const wire::Frame& frame) {
     if (const auto told = message->config().beat_seconds(); told > 0) {
       between_beats_ = std::chrono::seconds(told);
     }
-    loop_.cancel(beat_timer_);
-    beat();
     // The controller also sends it when its configuration has changed.
     const std::uint64_t asked = std::exchange(registration_, 0);
+    if (asked != 0) handlers_.told_time(asked, time_in(*message));
+    loop_.cancel(beat_timer_);
+    beat();
     if (!handlers_.registered(*message)) return;  // it may close: that is no reason to hurry
     if (asked != 0) handlers_.answered(asked);
     said_lost_ = false;
@@ -111,10 +118,11 @@ void Uplink::take(const wire::Frame& frame) {
     const auto message = wire::decode<wire::Beat>(frame.payload);
     if (!message) return;
     if (message->ask()) {
-      connection_->send(make_beat(message->number(), false));
+      connection_->send(make_beat(message->number(), false, handlers_.clock_ahead()));
     } else if (message->leases_rest_seconds() > 0) {
       handlers_.leases_rest(std::chrono::seconds(message->leases_rest_seconds()));
     } else {
+      handlers_.told_time(message->number(), time_in(*message));
       handlers_.answered(message->number());
     }
     return;
@@ -135,7 +143,7 @@ void Uplink::beat() {
   ++unanswered_;
   if (connection_ && registered_) {
     handlers_.asked(++questions_);
-    connection_->send(make_beat(questions_, true));
+    connection_->send(make_beat(questions_, true, handlers_.clock_ahead()));
   }
   beat_timer_ = loop_.after(between_beats_, [this] { beat(); });
 }

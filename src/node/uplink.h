@@ -9,6 +9,7 @@
 #include "net/address.h"
 #include "net/connection.h"
 #include "net/loop.h"
+#include "node/controller_clock.h"
 #include "node/log.h"
 #include "tls/stream.h"
 #include "wire/frame.h"
@@ -31,6 +32,10 @@ class Uplink {
     /// is lost takes its questions along.
     std::function<void(std::uint64_t)> asked{};
     std::function<void(std::uint64_t)> answered{};
+    /// What an answer says of the controller's time; before anything else is made of it.
+    std::function<void(std::uint64_t, const ControllerClock::Told&)> told_time{};
+    /// So far this machine's clock is ahead of the cluster's time; told with each beat.
+    std::function<std::int64_t()> clock_ahead{};
     std::function<void()> lost{};
     /// The controller is being stopped in order; leases rest so long.
     std::function<void(std::chrono::seconds)> leases_rest{};

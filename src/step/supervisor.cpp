@@ -130,6 +130,12 @@ void Supervisor::poll_once() {
       watch_lease();
     });
   }
+  if (limit_alarm_) {
+    add(limit_alarm_->fd(), POLLIN, [this](short) {
+      limit_alarm_.reset();
+      end("TIME LIMIT", false);
+    });
+  }
   if (listener_) add(listener_.get(), POLLIN, [this](short) { accept_agent(); });
   for (auto& agent : agents_) {
     const auto events = static_cast<short>(POLLIN | (agent->wants_write() ? POLLOUT : 0));
@@ -166,8 +172,8 @@ void Supervisor::poll_once() {
   if (phase_ == Phase::running) keys_.add_polled(add, full);
 
   int wait_ms = -1;
-  for (const auto& when : {kill_at_, limit_at_, retry_at_, stuck_at_, leave_at_, memory_at_,
-                           writer_until_, launch_again_at_}) {
+  for (const auto& when :
+       {kill_at_, retry_at_, stuck_at_, leave_at_, memory_at_, writer_until_, launch_again_at_}) {
     if (!when) continue;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*when - Clock::now()).count();
     const int ms = static_cast<int>(std::clamp<long>(left, 0, 3'600'000));
@@ -191,7 +197,6 @@ void Supervisor::run_timers() {
     when.reset();
     return true;
   };
-  if (due(limit_at_)) end("TIME LIMIT", false);
   // The task that was killed need not be one of ours: it may be a child of theirs.
   if (due(memory_at_) && phase_ == Phase::running && !ran_out_of_memory()) {
     memory_at_ = now + kMemoryLook;

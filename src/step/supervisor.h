@@ -211,8 +211,8 @@ class Supervisor {
   std::string trouble_;
   const BootTime began_ = boot_now();
   std::optional<BootAlarm> lease_alarm_;
+  std::optional<BootAlarm> limit_alarm_;  // of the step; time that the machine sleeps counts
   std::optional<Clock::time_point> kill_at_;
-  std::optional<Clock::time_point> limit_at_;
   std::optional<Clock::time_point> retry_at_;
   std::optional<Clock::time_point> stuck_at_;
   std::optional<Clock::time_point> leave_at_;

@@ -236,7 +236,7 @@ void Supervisor::advance() {
     if (ran_out_of_memory()) say_out_of_memory();
     say_out_of_processes();
     kill_at_.reset();
-    limit_at_.reset();
+    limit_alarm_.reset();
     retry_at_.reset();
     stuck_at_ = Clock::now() + std::chrono::seconds(std::max(1U, order_.unkillable_seconds()));
   }

@@ -112,7 +112,8 @@ void Supervisor::launch() {
     }
   }
   if (spec_.has_time_limit_seconds() && spec_.time_limit_seconds() > 0) {
-    limit_at_ = Clock::now() + std::chrono::seconds(spec_.time_limit_seconds());
+    limit_alarm_.emplace();
+    limit_alarm_->set(boot_now() + std::chrono::seconds(spec_.time_limit_seconds()));
   }
   if (spec_.oom_kill_step() && !order_.fence().memory_events().empty()) memory_at_ = Clock::now();
   for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);

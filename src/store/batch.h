@@ -31,6 +31,14 @@ struct Blob {
   std::string bytes;
 };
 
+/// How a controller's time goes on in the next one (base/cluster_clock.h).
+struct ClockMark {
+  std::uint64_t boot = 0;
+  std::int64_t ahead_nanoseconds = 0;
+  std::int64_t adopted = 0;
+  friend bool operator==(const ClockMark&, const ClockMark&) = default;
+};
+
 struct Batch {
   std::vector<Blob> blobs;  // by Store::add_blob
   std::vector<JobRow> jobs;
@@ -45,6 +53,7 @@ struct Batch {
   std::optional<std::uint32_t> next_job_id;
   /// Until then nodes let jobs run whose leases are over: the controller stops, and has told them.
   std::optional<std::int64_t> leases_rest_until;
+  std::optional<ClockMark> clock;
   /// False: it may be lost by a crash of the machine until the next synced commit (creation of
   /// steps).
   bool synced = true;
@@ -52,7 +61,8 @@ struct Batch {
   [[nodiscard]] bool empty() const {
     return blobs.empty() && jobs.empty() && steps.empty() && nodes.empty() && partitions.empty() &&
            reservations.empty() && deleted_reservations.empty() && deleted_nodes.empty() &&
-           deleted_partitions.empty() && deleted_jobs.empty() && !next_job_id && !leases_rest_until;
+           deleted_partitions.empty() && deleted_jobs.empty() && !next_job_id &&
+           !leases_rest_until && !clock;
   }
 };
 

@@ -82,6 +82,7 @@ struct Store::Inside {
   std::uint64_t synced_commits = 0;
   std::uint32_t next_job_id = 0;
   std::int64_t leases_rest_until = 0;
+  ClockMark clock;
   std::vector<Start> starts;  // by epoch
   bool tail_uncertain = false;
   bool full_sync = true;
@@ -348,6 +349,9 @@ Result<void> Store::Inside::read_meta() {
     if (name == "commits") commits = static_cast<std::uint64_t>(select->number(1));
     if (name == "store") id = static_cast<std::uint64_t>(select->number(1));
     if (name == "leases_rest_until") leases_rest_until = select->number(1);
+    if (name == "clock_boot") clock.boot = static_cast<std::uint64_t>(select->number(1));
+    if (name == "clock_ahead") clock.ahead_nanoseconds = select->number(1);
+    if (name == "clock_adopted") clock.adopted = select->number(1);
     if (name == "next_job_id") next_job_id = static_cast<std::uint32_t>(select->number(1));
   }
   if (select->failed()) return select->error();
@@ -501,11 +505,16 @@ Result<Loaded> Store::load(std::int64_t ended_since) {
   return loaded;
 }
 
+const ClockMark& Store::clock() const {
+  return inside_->clock;
+}
+
 Result<void> Store::commit(const Batch& batch) {
   if (batch.empty()) return {};
   auto done = inside_->transaction(batch.synced, [&] { return inside_->writer.put(batch); });
   if (done && batch.next_job_id) inside_->next_job_id = *batch.next_job_id;
   if (done && batch.leases_rest_until) inside_->leases_rest_until = *batch.leases_rest_until;
+  if (done && batch.clock) inside_->clock = *batch.clock;
   return done;
 }
 

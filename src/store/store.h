@@ -91,6 +91,9 @@ class Store {
   [[nodiscard]] std::int64_t verified_at() const;
 
   Result<Loaded> load(std::int64_t ended_since);
+  /// As it was committed last; all 0 where none ever was. All moments that are stored are of that
+  /// clock.
+  [[nodiscard]] const ClockMark& clock() const;
 
   /// All or nothing. On disk when it returns (unless !batch.synced). After an error nothing of the
   /// batch is there, nor does it come back after a crash; later commits work again as soon as the

@@ -110,6 +110,13 @@ Result<void> Writer::put(const Batch& batch) {
   if (done && batch.leases_rest_until) {
     done = put_meta("leases_rest_until", static_cast<std::uint64_t>(*batch.leases_rest_until));
   }
+  if (batch.clock) {
+    if (done) done = put_meta("clock_boot", batch.clock->boot);
+    if (done) {
+      done = put_meta("clock_ahead", static_cast<std::uint64_t>(batch.clock->ahead_nanoseconds));
+    }
+    if (done) done = put_meta("clock_adopted", static_cast<std::uint64_t>(batch.clock->adopted));
+  }
   return done;
 }
 

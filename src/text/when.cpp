@@ -113,6 +113,10 @@ bool read_name(std::string_view word, Moment& out) {
 
 }  // namespace
 
+bool when_is_length(std::string_view text) {
+  return to_lower(trim(text)).starts_with("now");
+}
+
 std::optional<Time> parse_when(std::string_view text, Time now) {
   const std::string lower = to_lower(trim(text));
   std::string_view rest = lower;

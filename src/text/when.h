@@ -11,4 +11,7 @@ namespace berth::text {
 /// nullopt: not readable.
 std::optional<std::int64_t> parse_when(std::string_view text, std::int64_t now);
 
+/// It says how long from now ("now+1hour"), and no time of day.
+bool when_is_length(std::string_view text);
+
 }  // namespace berth::text

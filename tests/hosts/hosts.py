@@ -39,6 +39,7 @@ class Host:
         self.conf = self.home / "slurm.conf"
         self.started = []
         self.holder = None
+        self.variables = {}  # of the daemons that are started from now on
         self.boots = 0
 
     def open(self, hosts_file):
@@ -69,7 +70,7 @@ class Host:
 
     def spawn(self, *words, log):
         with open(self.home / log, "a") as out:
-            process = subprocess.Popen(self.within() + [str(w) for w in words], env=self.environment(), stdout=out,
+            process = subprocess.Popen(self.within() + [str(w) for w in words], env=self.environment(**self.variables), stdout=out,
                                        stderr=out, stdin=subprocess.DEVNULL, cwd="/",
                                        start_new_session=True)  # with a share of the CPUs, as a service has
         self.started.append(process)
