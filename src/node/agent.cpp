@@ -298,10 +298,7 @@ net::Address Agent::controller() const {
 }
 
 void Agent::adopt() {
-  for (const wire::NodeReport& node : inventory_.nodes) {
-    const std::vector<StepKey> unstarted = steps_.adopt(node.name());
-    jobs_.adopt(node.name(), unstarted);
-  }
+  // First: what files say of these may be what was left of them by the crash.
   for (const Begun& begun : fence_->lost()) {
     const bool ours = std::ranges::any_of(
         inventory_.nodes, [&](const auto& node) { return node.name() == begun.node; });
@@ -310,6 +307,10 @@ void Agent::adopt() {
       steps_.lost_with_the_machine({begun.node, {begun.job, begun.attempt, *begun.step}});
     }
     jobs_.lost_with_the_machine({begun.node, begun.job, begun.attempt});
+  }
+  for (const wire::NodeReport& node : inventory_.nodes) {
+    const std::vector<StepKey> unstarted = steps_.adopt(node.name());
+    jobs_.adopt(node.name(), unstarted);
   }
   clear_leftover_cgroups();
 }

@@ -143,6 +143,41 @@ TEST_F(AgentTest, AJobThatBeganBeforeTheMachineCrashedTakesNoLaunches) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
 }
 
+TEST_F(AgentTest, AScriptThatRanBeforeTheMachineCrashedDoesNotRunAgainWhateverFilesAreLeft) {
+  tell(begin_batch("echo once >> ran"));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  agent_.reset();
+  // The job's record outlived the crash, the step's did not, or has lost its end.
+  const std::string record =
+      directory_ + "/spool/n0/" + step::record_name({7, 1, wire::kBatchStep});
+  ASSERT_TRUE(std::filesystem::exists(record));
+  for (const bool kept : {true, false}) {
+    if (kept) {
+      wire::Supervised first;
+      first.set_spec(spec(wire::kBatchStep).SerializeAsString());
+      ASSERT_TRUE(step::write_file(record, wire::framed(first), 0600));
+    } else {
+      std::filesystem::remove(record);
+    }
+    ASSERT_TRUE(step::write_file(directory_ + "/spool/begun.log",
+                                 fmt::format("begin another-boot n0 7 1 - .\n"
+                                             "begin another-boot n0 7 1 {} .\n",
+                                             wire::kBatchStep)));
+    start_agent();
+    ASSERT_EQ(registration_->nodes(0).jobs_size(), 1) << kept;
+    EXPECT_TRUE(registration_->nodes(0).jobs(0).lost()) << kept;
+    begun_.reset();
+    tell(begin_batch("echo once >> ran"));
+    ASSERT_TRUE(until([&] { return begun_.has_value(); }));
+    agent_.reset();
+    // Nothing of that is forgotten before the controller has heard of it.
+    EXPECT_THAT(file("spool/begun.log"), HasSubstr(" n0 7 1 - .")) << kept;
+    EXPECT_THAT(file("spool/begun.log"), testing::Not(HasSubstr("forget"))) << kept;
+  }
+  start_agent();
+  EXPECT_EQ(file("ran"), "once\n");
+}
+
 TEST_F(AgentTest, EndedJobTakesItsStepsAlongAndRefusesNewOnes) {
   tell(begin_job());
   EXPECT_EQ(why(launch(auth::sign_ticket("n0", spec(0), kKey), "sleep 1000")), "");

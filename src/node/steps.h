@@ -92,7 +92,8 @@ class Steps final : public LaunchBook {
   /// Finds what an earlier agent left in the spool of a node. Batch steps of which no task was
   /// started are dropped and returned: they may be started again.
   std::vector<StepKey> adopt(const std::string& node);
-  /// A step that was begun before the machine crashed and of which nothing is left.
+  /// A step that was begun before the machine crashed and of which nothing is left, whatever its
+  /// record says: before adopt().
   void lost_with_the_machine(const NodeStep& at);
 
   [[nodiscard]] bool used(const NodeStep& at) const override;
