@@ -168,7 +168,6 @@ class Supervisor {
   /// Its job has a lease: who hears nothing of the controller for that long ends it. The agent does
   /// it a little earlier, if it is there and can.
   void watch_lease();
-  [[nodiscard]] BootTime lease_end() const;
   void drop_closed();
   [[nodiscard]] bool done() const;
   [[nodiscard]] std::vector<pid_t> leaders() const;
