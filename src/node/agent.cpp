@@ -74,7 +74,11 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                    },
                .where = [this] { return controller(); },
                .session = [this] { return session(); }},
-              {.registration = [this] { return registration(); },
+              {.registration =
+                   [this] {
+                     orders_.registers();
+                     return registration();
+                   },
                .registered = [this](const wire::Registered& m) { return registered(m); },
                .frame = [this](const wire::Frame& frame) { take(frame); },
                .asked = [this](std::uint64_t number) { orders_.asked(number); },

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "node/agent_test_fixture.h"
+#include "step/lease_file.h"
 #include "step/supervisor.h"
 
 namespace {
@@ -358,7 +359,8 @@ TEST_F(LeaseTest, RestsForAControllerThatIsStoppedInOrder) {
   stops.set_leases_rest_seconds(3600);
   tell(stops);
   ASSERT_TRUE(until([&] { return agent_link_->backlog() == 0; }));
-  deaf_ = true;
+  agent_link_->close();
+  controller_.reset();
   const auto over = net::Clock::now() + std::chrono::seconds(6);
   until([&] { return net::Clock::now() > over; });
   EXPECT_TRUE(runs());
@@ -367,9 +369,26 @@ TEST_F(LeaseTest, RestsForAControllerThatIsStoppedInOrder) {
   const auto later = net::Clock::now() + std::chrono::seconds(4);
   until([&] { return net::Clock::now() > later; });
   EXPECT_TRUE(runs());
-  deaf_ = false;
+  open_controller();
   start_agent();
   EXPECT_FALSE(registration_->nodes(0).jobs(0).ending());
+}
+
+TEST_F(LeaseTest, CountsAgainFromARegistrationWhoseAnswerAnAgentDoesNotLiveToHear) {
+  begin(3);
+  wire::Beat stops;
+  stops.set_leases_rest_seconds(3600);
+  tell(stops);
+  const auto from = [&] { return *step::read_lease_file(directory_ + "/spool/lease"); };
+  ASSERT_TRUE(until([&] { return from() > boot_now(); }));
+  // The next controller has heard of the node, and counts from then on.
+  deaf_ = true;
+  agent_link_->close();
+  ASSERT_TRUE(until([&] { return from() <= boot_now(); }));
+  agent_.reset();
+  EXPECT_TRUE(until([&] { return !runs(); }));
+  deaf_ = false;
+  start_agent();
 }
 
 TEST_F(LeaseTest, WithoutOneAJobRunsOn) {

@@ -13,6 +13,14 @@ void Orders::take_up(std::uint64_t epoch, std::optional<BootTime> lease_from) {
   lease_ = Lease(lease_from);
 }
 
+void Orders::registers() {
+  const auto before = lease_.from();
+  lease_.end_rest(host_.now());
+  if (lease_.from() == before) return;
+  lease_renewed();
+  keep_leases();
+}
+
 void Orders::answered(std::uint64_t question) {
   // To an agent none of whose nodes it takes the controller gives answers, too.
   if (keys_.empty()) return;

@@ -57,6 +57,8 @@ class Orders {
   /// As an earlier agent left it.
   void take_up(std::uint64_t epoch, std::optional<BootTime> lease_from);
 
+  /// A registration is about to leave.
+  void registers();
   // As Conversation::Handlers
   void asked(std::uint64_t question) { lease_.sent(question, host_.now()); }
   void answered(std::uint64_t question);
