@@ -16,7 +16,9 @@ void add_lines(const std::vector<std::string>& lines, wire::SubmitReply& reply) 
 
 }  // namespace
 
-Adviser::Adviser(Front& front) : front_(front), thread_([this] { work(); }) {}
+void Adviser::start() {
+  thread_ = std::thread([this] { work(); });
+}
 
 Adviser::~Adviser() {
   {
@@ -24,7 +26,7 @@ Adviser::~Adviser() {
     stopping_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 bool Adviser::add_known(const wire::Asked& asked, wire::SubmitReply& reply) {
@@ -36,6 +38,9 @@ bool Adviser::add_known(const wire::Asked& asked, wire::SubmitReply& reply) {
 
 void Adviser::answer(Peer peer, std::shared_ptr<const wire::Asked> asked, wire::SubmitReply reply,
                      std::shared_ptr<const cluster::Cluster> cluster) {
+  if (!thread_.joinable()) {
+    return answer({peer, std::move(asked), std::move(reply), std::move(cluster)});
+  }
   {
     const std::lock_guard lock(mutex_);
     items_.push_back({peer, std::move(asked), std::move(reply), std::move(cluster)});
@@ -53,9 +58,13 @@ void Adviser::work() {
       item = std::move(items_.front());
       items_.pop_front();
     }
-    add_lines(advice_.lines(*item.cluster, *item.asked), item.reply);
-    front_.act({.peer = item.peer, .bytes = wire::framed(item.reply), .answered = true});
+    answer(std::move(item));
   }
+}
+
+void Adviser::answer(Item item) {
+  add_lines(advice_.lines(*item.cluster, *item.asked), item.reply);
+  messenger_.act({{.peer = item.peer, .bytes = wire::framed(item.reply), .answered = true}});
 }
 
 }  // namespace berth::controller

@@ -1,5 +1,6 @@
 // Sends answers to submissions with what lint says. Answers known already go out at once; others
-// are made by a thread of its own, so that a long script holds nobody up.
+// are made by a thread of its own, so that a long script holds nobody up. Before start() there is
+// none: they are made in the call.
 #pragma once
 
 #include <condition_variable>
@@ -10,18 +11,19 @@
 
 #include "cluster/cluster.h"
 #include "controller/advice.h"
-#include "controller/front.h"
+#include "controller/messenger.h"
 #include "wire/submit.pb.h"
 
 namespace berth::controller {
 
 class Adviser {
  public:
-  explicit Adviser(Front& front);
+  explicit Adviser(Messenger& messenger) : messenger_(messenger) {}
   ~Adviser();
   Adviser(const Adviser&) = delete;
   Adviser& operator=(const Adviser&) = delete;
 
+  void start();
   /// Adds the lines when they are known: true, and the caller sends the reply.
   bool add_known(const wire::Asked& asked, wire::SubmitReply& reply);
   /// Works the lines out and sends the reply.
@@ -38,8 +40,9 @@ class Adviser {
     std::shared_ptr<const cluster::Cluster> cluster;
   };
   void work();
+  void answer(Item item);
 
-  Front& front_;
+  Messenger& messenger_;
   Advice advice_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -41,7 +41,7 @@ Engine::Engine(Parts parts)
       store_(std::move(parts_.store)),
       setup_(std::move(parts_.setup)),
       tickets_(parts_.cluster_key, parts_.epoch),
-      adviser_(parts_.front),
+      adviser_(parts_.messenger),
       power_programs_(parts_.log) {
   for (const auto& [node, generation] : parts_.identities.generations()) {
     tickets_.set_generation(node, generation);
@@ -65,10 +65,13 @@ Result<void> Engine::load() {
   for (const auto& [id, job] : state_->jobs()) {
     if (job.interactive && !job.detached && !job::ended(job.base)) owners_.await_owner(id, until);
   }
+  wakes_at_ = clock_.moment();
+  woke_ = clock_.even_seconds();
   return {};
 }
 
 void Engine::start() {
+  adviser_.start();
   thread_ = std::thread([this] { work(); });
 }
 
@@ -133,41 +136,46 @@ Moment Engine::next_moment() const {
 }
 
 void Engine::work() {
-  Moment next = clock_.moment();
-  std::int64_t woke = clock_.even_seconds();
   for (;;) {
-    std::vector<Event> events;
     bool stopping = false;
-    const auto planned = duration_cast<std::chrono::seconds>(next - clock_.moment());
     {
       std::unique_lock lock(mutex_);
-      arrived_.wait_until(lock, next, [&] {
+      arrived_.wait_until(lock, wakes_at_, [&] {
         return stopping_ || !events_.empty() || refresh_wanted_ > refresh_done_;
       });
-      events.swap(events_);
       stopping = stopping_;
     }
-    const std::int64_t even = clock_.even_seconds();
-    const std::chrono::seconds passed(even - std::exchange(woke, even));
-    paused_ = std::max(paused_, passed - std::max(planned, std::chrono::seconds(0)));
-    if (!events.empty() || clock_.moment() >= next) take_turn(std::move(events));
+    wake();
     if (stopping) return;
-    std::uint64_t wanted = 0;
-    bool with_jobs = false;
-    {
-      const std::lock_guard lock(mutex_);
-      wanted = refresh_wanted_;
-      with_jobs = std::exchange(refresh_jobs_, false);
-    }
-    if (wanted > refresh_done_) {
-      publish();
-      if (with_jobs) publish_jobs();
-      const std::lock_guard lock(mutex_);
-      refresh_done_ = wanted;
-      published_.notify_all();
-    }
-    next = next_moment();
   }
+}
+
+void Engine::wake() {
+  std::vector<Event> events;
+  {
+    const std::lock_guard lock(mutex_);
+    events.swap(events_);
+  }
+  const std::int64_t even = clock_.even_seconds();
+  const std::chrono::seconds passed(even - std::exchange(woke_, even));
+  paused_ = std::max(paused_, passed - std::max(planned_, std::chrono::seconds(0)));
+  if (!events.empty() || clock_.moment() >= wakes_at_) take_turn(std::move(events));
+  std::uint64_t wanted = 0;
+  bool with_jobs = false;
+  {
+    const std::lock_guard lock(mutex_);
+    wanted = refresh_wanted_;
+    with_jobs = std::exchange(refresh_jobs_, false);
+  }
+  if (wanted > refresh_done_) {
+    publish();
+    if (with_jobs) publish_jobs();
+    const std::lock_guard lock(mutex_);
+    refresh_done_ = wanted;
+    published_.notify_all();
+  }
+  wakes_at_ = next_moment();
+  planned_ = duration_cast<std::chrono::seconds>(wakes_at_ - clock_.moment());
 }
 
 void Engine::take_turn(std::vector<Event> events) {
@@ -252,7 +260,7 @@ void Engine::flush() {
   if (!changed_jobs_.empty() || all_jobs_changed_ || published_round_ != state_->priority_round()) {
     stale_jobs_ = true;
   }
-  parts_.front.act(outbox_.take());
+  parts_.messenger.act(outbox_.take());
 }
 
 }  // namespace berth::controller

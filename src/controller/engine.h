@@ -30,6 +30,7 @@
 #include "controller/front.h"
 #include "controller/identities.h"
 #include "controller/log.h"
+#include "controller/messenger.h"
 #include "controller/outbox.h"
 #include "controller/owners.h"
 #include "controller/power_programs.h"
@@ -49,7 +50,7 @@ struct Parts {
   Log& log;
   CrashPoints& crash;
   Users& users;
-  Front& front;
+  Messenger& messenger;
   Published& published;
   RequestCounts& requests;
   Setup setup;
@@ -62,6 +63,8 @@ struct Parts {
   bool emulate = false;
   std::string host;            // name of this machine
   std::function<void()> shut;  // scontrol shutdown
+  /// max_script_size is another one.
+  std::function<void(std::size_t bytes)> limit_scripts;
 };
 
 class Engine {
@@ -75,6 +78,10 @@ class Engine {
   Result<void> load();
   void start();
   void stop();
+  /// What the thread does whenever it wakes: a turn with what has come and what is due. Whoever
+  /// does not start() the thread calls it, when something has come or wakes_at() is there.
+  void wake();
+  [[nodiscard]] Moment wakes_at() const { return wakes_at_; }
   /// The process ends in order and another one is to follow: after stop(). Nodes let jobs run on
   /// for a while without a controller.
   void let_leases_rest();
@@ -282,6 +289,9 @@ class Engine {
   PowerPrograms power_programs_;
   std::uint64_t resume_files_ = 0;
   Moment next_silence_check_;
+  Moment wakes_at_;                        // at the latest
+  std::chrono::seconds planned_{0};        // until then, from the end of the turn before
+  job::Time woke_ = 0;                     // last
   std::chrono::seconds paused_{0};         // until this turn, beyond what was planned
   bool more_to_do_ = false;                // carrying out changed the state: another turn at once
   bool in_a_pass_ = false;                 // the scheduler is not done with one

@@ -23,6 +23,7 @@
 #include "controller/access.h"
 #include "controller/caller.h"
 #include "controller/log.h"
+#include "controller/messenger.h"
 #include "net/connection.h"
 #include "net/door.h"
 #include "net/listener.h"
@@ -33,9 +34,6 @@
 #include "wire/frame.h"
 
 namespace berth::controller {
-
-/// Names a connection for ever: numbers are not used again.
-using Peer = std::uint64_t;
 
 struct Request {
   Peer peer = 0;
@@ -51,7 +49,7 @@ struct Request {
 /// Whose lines these are in the log: "node n1" where a certificate was shown, else "uid 1000".
 std::string source_of(const Caller& caller, const tls::Bearer* node);
 
-class Front {
+class Front final : public Messenger {
  public:
   struct Handlers {
     std::function<void(Request)> to_reader;  // both called in the network thread
@@ -63,9 +61,7 @@ class Front {
     std::function<void(Peer)> pages_unwanted = {};
   };
   Front(net::Loop& loop, Log& log, const Clock& clock, Handlers handlers);
-  ~Front();
-  Front(const Front&) = delete;
-  Front& operator=(const Front&) = delete;
+  ~Front() override;
 
   /// uids beside root that may do all.
   void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
@@ -81,20 +77,9 @@ class Front {
   /// Sends what is left to send, then ends all connections. Of the network thread.
   void drop_all();
 
-  /// What is to be done to a connection, in order. `answered`: the request is done with, the next
-  /// one of this peer may come.
-  struct Act {
-    Peer peer = 0;
-    std::string bytes = {};
-    bool answered = false;
-    bool page = false;  // a part of the answer: page_taken is called when the next may come
-    bool close = false;
-    bool keep = false;                // it is silent for long and matters; tell when it closes
-    bool agent = false;               // it is an agent from now on
-    std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on
-  };
+  using Act = controller::Act;
   void act(Act act);
-  void act(std::vector<Act> acts);
+  void act(std::vector<Act> acts) override;
 
   [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
 

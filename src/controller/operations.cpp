@@ -110,7 +110,7 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   adopt_clock_if_set(turn, "the configuration is read again");
   state_->reconfigure(std::move(cluster), std::move(policy), turn.now);
   setup_ = std::move(*setup);
-  parts_.front.set_most_script(setup_.policy.max_script);
+  parts_.limit_scripts(setup_.policy.max_script);
   all_changed_ = all_jobs_changed_ = true;
   configure_agents(turn);
   // They may beat faster from now on, and have not heard of it yet.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/front.h"
+#include "controller/messenger.h"
 #include "wire/frame.h"
 
 namespace berth::controller {
@@ -33,10 +33,10 @@ class Outbox {
   }
   void close(Peer peer) { acts_.push_back({.peer = peer, .close = true}); }
 
-  std::vector<Front::Act> take() { return std::exchange(acts_, {}); }
+  std::vector<Act> take() { return std::exchange(acts_, {}); }
 
  private:
-  std::vector<Front::Act> acts_;
+  std::vector<Act> acts_;
 };
 
 }  // namespace berth::controller

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <ctime>
 
@@ -18,7 +17,6 @@
 #include "node/gpu_holder.h"
 #include "node/machine_identity.h"
 #include "node/scripts.h"
-#include "node/tickets.h"
 #include "step/container.h"
 #include "wire/refusal.h"
 #include "wire/step_ids.h"
@@ -72,41 +70,38 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
             .machine = place_.emulated ? nullptr : &inventory_.machine,
             .config = {}},
       uplink_(loop, log,
-              {.registration = [this] { return registration(); },
-               .registered = [this](const wire::Registered& m) { return registered(m); },
-               .frame = [this](const wire::Frame& frame) { take(frame); },
-               .trusted =
+              {.trusted =
                    [this](uid_t uid) {
                      return uid == 0 || uid == ::geteuid() || uid == place_.slurm_uid;
                    },
                .where = [this] { return controller(); },
-               .session = [this] { return session(); },
+               .session = [this] { return session(); }},
+              {.registration =
+                   [this] {
+                     orders_.registers();
+                     return registration();
+                   },
+               .registered = [this](const wire::Registered& m) { return registered(m); },
+               .frame = [this](const wire::Frame& frame) { take(frame); },
                .asked =
                    [this](std::uint64_t number) {
-                     lease_.sent(number, boot_now());
+                     orders_.asked(number);
                      controller_clock_.asked(number, boot_now());
                    },
-               .answered =
-                   [this](std::uint64_t number) {
-                     // To an agent none of whose nodes it takes the controller gives answers, too.
-                     if (keys_.empty()) return;
-                     lease_.answered(number);
-                     lease_renewed();
-                   },
+               .answered = [this](std::uint64_t number) { orders_.answered(number); },
                .told_time = [this](std::uint64_t number,
                                    const ControllerClock::Told& told) { time_told(number, told); },
                .clock_ahead = [this] { return clock_ahead_; },
                .lost =
                    [this] {
-                     lease_.forget_questions();
+                     orders_.lost();
                      controller_clock_.forget_questions();
                    },
                .leases_rest =
                    [this](std::chrono::seconds longest) {
                      log_.info("the controller is being stopped; jobs may run on for {} s",
                                longest.count());
-                     lease_.rest(longest);
-                     lease_renewed();
+                     orders_.leases_rest(longest);
                    }}),
       steps_(here_,
              {.started =
@@ -155,12 +150,11 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                               tell_gpus(at);
                               meter_.forget(at);
                             }}),
+      order_host_(make_order_host()),
+      orders_(*order_host_, jobs_),
       gate_(
           here_, steps_, receivers_, jobs_,
-          [this](const std::string& node) {
-            const auto found = keys_.find(node);
-            return found == keys_.end() ? std::string() : found->second;
-          },
+          [this](const std::string& node) { return orders_.key_of(node); },
           [this] { return ticket_time(); },
           {.where = [this] { return controller(); }, .session = [this] { return session(); }}),
       meter_(metered_gpus(inventory_)),
@@ -231,7 +225,7 @@ void Agent::tell_fence_trouble() {
   if (trouble.empty()) return;
   log_.error("jobs cannot be fenced in: {}", trouble);
   if (place_.emulated) return;
-  for (const auto& [node, key] : keys_) {
+  for (const auto& [node, key] : orders_.keys()) {
     wire::NodeTrouble message;
     message.set_node(node);
     message.set_reason(trouble);
@@ -257,8 +251,6 @@ bool Agent::write_names() const {
 }
 
 Result<void> Agent::start() {
-  const auto epoch = step::read_file(epoch_file(place_.spool));
-  if (epoch) std::from_chars(epoch->data(), epoch->data() + epoch->size(), epoch_);
   const auto memory = step::read_file(store_memory_file(place_.spool));
   if (memory && !memory_.ParseFromString(*memory)) {
     log_.error("{} cannot be read: an old copy of the controller's store would not be noticed",
@@ -266,7 +258,7 @@ Result<void> Agent::start() {
     memory_.Clear();
   }
   adopt();
-  watch_leases();
+  take_up_orders();
   if (place_.emulated) {
     switchboard_ = Switchboard(place_.spool + "/mains");
     meet_nodes();
@@ -285,7 +277,7 @@ Result<void> Agent::start() {
   remember_gpus();
   watch_gpus();
   await_missing_gpus();
-  uplink_.dial();
+  uplink_.start();
   return {};
 }
 
@@ -344,9 +336,7 @@ void Agent::adopt_node(const std::string& node) {
 }
 
 void Agent::adopt() {
-  for (const wire::NodeReport& node : inventory_.nodes) {
-    adopt_node(node.name());
-  }
+  // First: what files say of these may be what was left of them by the crash.
   for (const Begun& begun : fence_->lost()) {
     const bool ours = std::ranges::any_of(
         inventory_.nodes, [&](const auto& node) { return node.name() == begun.node; });
@@ -355,6 +345,9 @@ void Agent::adopt() {
       steps_.lost_with_the_machine({begun.node, {begun.job, begun.attempt, *begun.step}});
     }
     jobs_.lost_with_the_machine({begun.node, begun.job, begun.attempt});
+  }
+  for (const wire::NodeReport& node : inventory_.nodes) {
+    adopt_node(node.name());
   }
   clear_leftover_cgroups();
 }
@@ -406,7 +399,7 @@ wire::RegisterNodes Agent::registration() const {
     address.set_unix_path(net::node_socket(place_.run));
   }
   message.set_version(std::string(kBerthVersion));
-  message.set_epoch(epoch_);
+  message.set_epoch(orders_.epoch());
   message.set_instance(instance_);
   if (memory_.store() != 0) *message.mutable_memory() = memory_;
   message.set_emulated(place_.emulated);
@@ -449,19 +442,11 @@ void Agent::write_memory(bool synced) {
   }
 }
 
-void Agent::see_epoch(std::uint64_t epoch) {
-  if (epoch <= epoch_) return;
-  epoch_ = epoch;
-  if (!step::write_file(epoch_file(place_.spool), std::to_string(epoch), 0600, true)) {
-    log_.error("{}: {}", epoch_file(place_.spool), std::strerror(errno));
-  }
-}
-
 bool Agent::registered(const wire::Registered& message) {
   std::size_t accepted = 0;
   for (const wire::NodeVerdict& verdict : message.nodes()) {
     if (verdict.has_refusal()) {
-      keys_.erase(verdict.name());
+      orders_.refused(verdict.name());
       const Error why = wire::from_refusal(verdict.refusal());
       std::string words(why.what());
       if (!why.hint.empty()) words += "; " + why.hint;
@@ -470,12 +455,12 @@ bool Agent::registered(const wire::Registered& message) {
       continue;
     }
     refusals_.erase(verdict.name());
-    keys_[verdict.name()] = verdict.key();
+    orders_.accepted(verdict.name(), verdict.key());
     ++accepted;
   }
   // Of a controller that takes none of its nodes an agent learns nothing.
   if (accepted == 0 && message.nodes_size() > 0) return false;
-  see_epoch(message.epoch());
+  orders_.see_epoch(message.epoch());
   remember(message.memory());
   here_.config = message.config();
   if (!place_.conf.empty()) here_.config.set_conf_path(place_.conf);
@@ -489,7 +474,8 @@ bool Agent::registered(const wire::Registered& message) {
   }
   set_up_fences();
   tell_fence_trouble();
-  log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(), epoch_);
+  log_.info("registered {} of {} nodes (epoch {})", accepted, message.nodes_size(),
+            orders_.epoch());
   if (nodes_changed()) uplink_.send(registration());
   renew_identity();
   seek_missing_gpus(true);
@@ -582,16 +568,16 @@ void Agent::take(const wire::Frame& frame) {
   const auto read = [&]<class M>(M*) { return wire::decode<M>(frame.payload); };
   switch (frame.kind) {
     case wire::Kind::BeginJob:
-      if (const auto m = read(static_cast<wire::BeginJob*>(nullptr))) begin(*m);
+      if (const auto m = read(static_cast<wire::BeginJob*>(nullptr))) orders_.begin(*m);
       return;
     case wire::Kind::IdentityRenewed:
       if (const auto m = read(static_cast<wire::IdentityRenewed*>(nullptr))) identity_renewed(*m);
       return;
     case wire::Kind::EndJob:
-      if (const auto m = read(static_cast<wire::EndJob*>(nullptr))) jobs_.end(*m);
+      if (const auto m = read(static_cast<wire::EndJob*>(nullptr))) orders_.end(*m);
       return;
     case wire::Kind::EndStep:
-      if (const auto m = read(static_cast<wire::EndStep*>(nullptr))) end_step(*m);
+      if (const auto m = read(static_cast<wire::EndStep*>(nullptr))) orders_.end_step(*m);
       return;
     case wire::Kind::SignalStep:
       if (const auto m = read(static_cast<wire::SignalStep*>(nullptr))) signal(*m);
@@ -625,64 +611,11 @@ void Agent::take(const wire::Frame& frame) {
       }
       return;
     case wire::Kind::Forget:
-      if (const auto m = read(static_cast<wire::Forget*>(nullptr))) {
-        if (m->has_step_id()) {
-          steps_.forget({m->node(), {m->job_id(), m->attempt(), m->step_id()}});
-        } else {
-          jobs_.forget({m->node(), m->job_id(), m->attempt()});
-        }
-      }
+      if (const auto m = read(static_cast<wire::Forget*>(nullptr))) orders_.forget(*m);
       return;
     default:
       return;
   }
-}
-
-void Agent::begin(const wire::BeginJob& message) {
-  if (message.epoch() < epoch_) {
-    log_.error("BeginJob of job {} from an older controller (epoch {}, seen {}) is ignored",
-               message.job_id(), message.epoch(), epoch_);
-    return;
-  }
-  see_epoch(message.epoch());
-  const auto end = lease_.end_of(std::chrono::seconds(message.lease_seconds()));
-  if (end && *end <= boot_now()) {
-    // It lay somewhere: the controller has given this node up, and the job runs elsewhere.
-    log_.error("BeginJob of job {} came after its lease was over and is ignored", message.job_id());
-    return uplink_.register_anew("what it says is too old");
-  }
-  remember(message.memory());
-  if (message.has_batch()) {
-    const auto key = keys_.find(message.node());
-    auto good = check_batch(message, key == keys_.end() ? std::string() : key->second);
-    if (!good) {
-      log_.error("the batch script of job {} is refused: {}", message.job_id(),
-                 good.error().what());
-      wire::JobBegun refused;
-      refused.set_node(message.node());
-      refused.set_job_id(message.job_id());
-      refused.set_attempt(message.attempt());
-      *refused.mutable_refusal() = wire::to_refusal(good.error());
-      return uplink_.send(refused);
-    }
-  }
-  jobs_.begin(message);
-  keep_leases();
-}
-
-void Agent::end_step(const wire::EndStep& message) {
-  const NodeStep at{message.node(), {message.job_id(), message.attempt(), message.step_id()}};
-  if (const wire::StepEnded* ended = steps_.ended(at)) return uplink_.send(*ended);
-  if (steps_.known(at)) return steps_.end(at, message.cause(), message.now());
-  steps_.refuse(at);
-  wire::StepEnded never;
-  never.set_node(at.node);
-  never.set_job_id(at.key.job);
-  never.set_attempt(at.key.attempt);
-  never.set_step_id(at.key.step);
-  never.set_system_failure(true);
-  never.set_ended(std::time(nullptr));
-  uplink_.send(never);
 }
 
 void Agent::signal(const wire::SignalStep& message) {

@@ -23,9 +23,9 @@
 #include "node/gpu_watch.h"
 #include "node/inventory.h"
 #include "node/jobs.h"
-#include "node/lease.h"
 #include "node/machine_job_host.h"
 #include "node/options.h"
+#include "node/orders.h"
 #include "node/step_gpus.h"
 #include "node/steps.h"
 #include "node/switchboard.h"
@@ -81,9 +81,7 @@ class Agent {
   Result<void> switch_nodes(const wire::SwitchNodes& message, uid_t caller);
   void take(const wire::Frame& frame);
   void signal(const wire::SignalStep& message);
-  void end_step(const wire::EndStep& message);
   void suspend(const wire::SuspendJob& message);
-  void begin(const wire::BeginJob& message);
   // agent_measure.cpp
   void measure(const wire::MeasureOnNodes& message);
   void measured(const NodeStep& at, const Steps::Question& question, const Steps::Answer& known);
@@ -94,7 +92,6 @@ class Agent {
   /// Asks for a new certificate long before the one it has ends; looks again each day.
   void renew_identity();
   void identity_renewed(const wire::IdentityRenewed& message);
-  void see_epoch(std::uint64_t epoch);
   void remember(const wire::StoreMemory& memory);
   void write_memory(bool synced);
   void check_health();
@@ -102,11 +99,11 @@ class Agent {
   void time_told(std::uint64_t question, const ControllerClock::Told& told);
   /// By this tickets are judged.
   [[nodiscard]] std::int64_t ticket_time() const;
-  // agent_lease.cpp
+  // agent_orders.cpp
+  class OrderHost;
+  std::unique_ptr<Orders::Host> make_order_host();
   [[nodiscard]] std::string lease_file() const;
-  void lease_renewed();
-  void keep_leases();
-  void watch_leases();
+  void take_up_orders();
   // agent_gpus.cpp
   void watch_gpus();
   void tell_gpus(const NodeJob& job);
@@ -149,12 +146,12 @@ class Agent {
   Receivers receivers_;
   MachineJobHost job_host_;
   Jobs jobs_;
-  Lease lease_;
   MachineTime machine_time_;
   ControllerClock controller_clock_;
   std::int64_t clock_ahead_ = 0;  // as it was logged last
+  std::unique_ptr<Orders::Host> order_host_;
+  Orders orders_;
   BootAlarm lease_alarm_;
-  bool lease_stored_ = true;
   Gate gate_;
   GpuMeter meter_;
   StepGpus step_gpus_;
@@ -168,11 +165,9 @@ class Agent {
   bool gpus_wait_for_jobs_ = false;   // they are back, and would be counted in another order
   std::int64_t rounds_to_meter_ = 0;  // it is given one round a second
   GpuWatch gpu_watch_;
-  std::map<std::string, std::string> keys_;
   std::map<std::string, std::string> untold_trouble_;  // by node
   std::map<std::string, std::string> refusals_;        // of nodes, as they were logged last
-  std::uint64_t epoch_ = 0;
-  wire::StoreMemory memory_;  // of the controller's store, as it was told
+  wire::StoreMemory memory_;                           // of the controller's store, as it was told
   net::TimerId memory_timer_ = net::TimerId::none;
   std::int64_t started_ = 0;
   std::string instance_;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "node/agent_test_fixture.h"
+#include "step/lease_file.h"
 #include "step/supervisor.h"
 
 namespace {
@@ -160,6 +161,41 @@ TEST_F(AgentTest, AJobThatBeganBeforeTheMachineCrashedTakesNoLaunches) {
   EXPECT_THAT(why(launch(auth::sign_ticket("n0", spec(0), kKey), "touch ran")),
               HasSubstr("already completing"));
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/ran"));
+}
+
+TEST_F(AgentTest, AScriptThatRanBeforeTheMachineCrashedDoesNotRunAgainWhateverFilesAreLeft) {
+  tell(begin_batch("echo once >> ran"));
+  ASSERT_TRUE(until([&] { return !ended_.empty(); }));
+  agent_.reset();
+  // The job's record outlived the crash, the step's did not, or has lost its end.
+  const std::string record =
+      directory_ + "/spool/n0/" + step::record_name({7, 1, wire::kBatchStep});
+  ASSERT_TRUE(std::filesystem::exists(record));
+  for (const bool kept : {true, false}) {
+    if (kept) {
+      wire::Supervised first;
+      first.set_spec(spec(wire::kBatchStep).SerializeAsString());
+      ASSERT_TRUE(step::write_file(record, wire::framed(first), 0600));
+    } else {
+      std::filesystem::remove(record);
+    }
+    ASSERT_TRUE(step::write_file(directory_ + "/spool/begun.log",
+                                 fmt::format("begin another-boot n0 7 1 - .\n"
+                                             "begin another-boot n0 7 1 {} .\n",
+                                             wire::kBatchStep)));
+    start_agent();
+    ASSERT_EQ(registration_->nodes(0).jobs_size(), 1) << kept;
+    EXPECT_TRUE(registration_->nodes(0).jobs(0).lost()) << kept;
+    begun_.reset();
+    tell(begin_batch("echo once >> ran"));
+    ASSERT_TRUE(until([&] { return begun_.has_value(); }));
+    agent_.reset();
+    // Nothing of that is forgotten before the controller has heard of it.
+    EXPECT_THAT(file("spool/begun.log"), HasSubstr(" n0 7 1 - .")) << kept;
+    EXPECT_THAT(file("spool/begun.log"), testing::Not(HasSubstr("forget"))) << kept;
+  }
+  start_agent();
+  EXPECT_EQ(file("ran"), "once\n");
 }
 
 TEST_F(AgentTest, EndedJobTakesItsStepsAlongAndRefusesNewOnes) {
@@ -342,7 +378,8 @@ TEST_F(LeaseTest, RestsForAControllerThatIsStoppedInOrder) {
   stops.set_leases_rest_seconds(3600);
   tell(stops);
   ASSERT_TRUE(until([&] { return agent_link_->backlog() == 0; }));
-  deaf_ = true;
+  agent_link_->close();
+  controller_.reset();
   const auto over = net::Clock::now() + std::chrono::seconds(6);
   until([&] { return net::Clock::now() > over; });
   EXPECT_TRUE(runs());
@@ -351,9 +388,26 @@ TEST_F(LeaseTest, RestsForAControllerThatIsStoppedInOrder) {
   const auto later = net::Clock::now() + std::chrono::seconds(4);
   until([&] { return net::Clock::now() > later; });
   EXPECT_TRUE(runs());
-  deaf_ = false;
+  open_controller();
   start_agent();
   EXPECT_FALSE(registration_->nodes(0).jobs(0).ending());
+}
+
+TEST_F(LeaseTest, CountsAgainFromARegistrationWhoseAnswerAnAgentDoesNotLiveToHear) {
+  begin(3);
+  wire::Beat stops;
+  stops.set_leases_rest_seconds(3600);
+  tell(stops);
+  const auto from = [&] { return *step::read_lease_file(directory_ + "/spool/lease"); };
+  ASSERT_TRUE(until([&] { return from() > boot_now(); }));
+  // The next controller has heard of the node, and counts from then on.
+  deaf_ = true;
+  agent_link_->close();
+  ASSERT_TRUE(until([&] { return from() <= boot_now(); }));
+  agent_.reset();
+  EXPECT_TRUE(until([&] { return !runs(); }));
+  deaf_ = false;
+  start_agent();
 }
 
 TEST_F(LeaseTest, WithoutOneAJobRunsOn) {

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "auth/ticket.h"
+#include "node/launches.h"
 #include "node/tickets.h"
 #include "wire/field_limits.h"
 #include "wire/refusal.h"
@@ -27,13 +28,6 @@ constexpr std::size_t kWaitingBytes = std::size_t{32} << 20;
 constexpr std::size_t kUncheckedBytes = std::size_t{4} << 20;
 /// Of all users together.
 constexpr std::size_t kAllWaitingBytes = std::size_t{96} << 20;
-
-Error named(const wire::StepSpec& spec, const std::string& node, const std::string& why) {
-  return fail(Code::no_credential,
-              fmt::format("Task launch for StepId={}.{} failed on node {}: {}", spec.job_id(),
-                          step::step_name(spec.step_id()), node, why))
-      .error();
-}
 
 void refuse(net::Connection& connection, const Error& error) {
   wire::LaunchReply reply;
@@ -199,8 +193,8 @@ void Gate::launch(const std::shared_ptr<net::Connection>& connection, wire::Laun
   }
   if (!room_to_wait(*it)) {
     const std::string node = it->launch.ticket().node();
-    refuse(*connection, named(spec.value_or(wire::StepSpec()), node,
-                              "too many launches of this user wait for their jobs here"));
+    refuse(*connection, launch_error(spec.value_or(wire::StepSpec()), node,
+                                     "too many launches of this user wait for their jobs here"));
     waiting_.erase(it);
     return;
   }
@@ -225,41 +219,21 @@ bool Gate::room_to_wait(const Waiting& waiting) const {
 
 bool Gate::settle(Waiting& waiting, bool last_chance) {
   const wire::Ticket& ticket = waiting.launch.ticket();
-  const std::string key = key_of_(ticket.node());
-  if (key.empty() && !last_chance) return false;  // not registered yet
-  auto spec = check_launch(ticket, key, now_(), {.uid = waiting.uid});
-  if (!spec) {
-    const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
-    const std::string why(spec.error().what());
-    here_.log.of_user(waiting.uid)
-        .error("a launch by user {} on {} is refused: {}", waiting.uid, ticket.node(), why);
-    refuse(*waiting.connection, named(claimed, ticket.node(), why));
+  LaunchVerdict verdict = decide_launch(ticket, key_of_(ticket.node()), now_(),
+                                        {.uid = waiting.uid}, last_chance, steps_, jobs_);
+  if (std::holds_alternative<LaunchWaits>(verdict)) return false;
+  if (const auto* refused = std::get_if<LaunchRefused>(&verdict)) {
+    if (!refused->ticket_fault.empty()) {
+      here_.log.of_user(waiting.uid)
+          .error("a launch by user {} on {} is refused: {}", waiting.uid, ticket.node(),
+                 refused->ticket_fault);
+    }
+    refuse(*waiting.connection, refused->why);
     return true;
   }
-  const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
-  if (const Error* why = steps_.unfit_for(at)) {
-    refuse(*waiting.connection, *why);
-    return true;
-  }
-  if (steps_.used(at)) {
-    refuse(*waiting.connection, named(*spec, at.node, "Job credential has been used before"));
-    return true;
-  }
-  switch (jobs_.readiness({at.node, at.key.job, at.key.attempt})) {
-    case Jobs::Readiness::unknown:
-    case Jobs::Readiness::beginning:
-      if (!last_chance) return false;
-      refuse(*waiting.connection, named(*spec, at.node, "Invalid job id specified"));
-      return true;
-    case Jobs::Readiness::over:
-      refuse(*waiting.connection,
-             named(*spec, at.node, "Job/step already completing or completed"));
-      return true;
-    case Jobs::Readiness::ready:
-      break;
-  }
-  steps_.start(at, ticket.spec(), std::move(*waiting.launch.mutable_program()),
-               waiting.connection->release(), [](const Result<void>&) {});
+  steps_.start(std::get<LaunchStarts>(verdict).at, ticket.spec(),
+               std::move(*waiting.launch.mutable_program()), waiting.connection->release(),
+               [](const Result<void>&) {});
   return true;
 }
 
@@ -357,11 +331,11 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
     here_.log.of_user(caller.uid)
         .error("a relay of user {} on {} is refused: {}", caller.uid, ticket.node(), why);
     const auto claimed = wire::decode<wire::StepSpec>(ticket.spec()).value_or(wire::StepSpec());
-    return refuse(connection, named(claimed, ticket.node(), why));
+    return refuse(connection, launch_error(claimed, ticket.node(), why));
   }
   const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
   if (steps_.used(at) || !relaying_.insert(at).second) {
-    return refuse(connection, named(*spec, at.node, "Job credential has been used before"));
+    return refuse(connection, launch_error(*spec, at.node, "Job credential has been used before"));
   }
   wire::SuperviseRelay order;
   order.set_uid(caller.uid);

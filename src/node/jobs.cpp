@@ -73,7 +73,9 @@ void Jobs::adopt(const std::string& node, const std::vector<StepKey>& unstarted)
     const NodeStep batch{node, {id, attempt, wire::kBatchStep}};
     const bool batch_missing = begin && begin->has_batch() && !host_.step_known(batch);
     const bool never_ran = std::ranges::find(unstarted, batch.key) != unstarted.end();
-    if (!record.end && host_.steps_running(at).empty() &&
+    const Job* known = find(at);
+    const bool lost = known != nullptr && known->lost;
+    if (!lost && !record.end && host_.steps_running(at).empty() &&
         (!begin || !record.begun || never_ran || batch_missing)) {
       host_.log_info(fmt::format(
           "job {} of node {} had not begun: the controller may begin it again", id, node));

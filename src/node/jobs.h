@@ -34,6 +34,8 @@ class Jobs {
   /// Reads the records of a node. Jobs whose batch step never started are dropped: the controller
   /// will begin them again.
   void adopt(const std::string& node, const std::vector<StepKey>& unstarted);
+  /// It was begun before the machine crashed. Its records may have lost their ends, or be lost
+  /// altogether; it is not begun again. Before adopt().
   void lost_with_the_machine(const NodeJob& at);
 
   void begin(const wire::BeginJob& message);

@@ -21,6 +21,11 @@ void Lease::rest(Seconds longest) {
   if (answered_) from_ = *answered_ + longest;
 }
 
+void Lease::end_rest(Moment now) {
+  // Only while they rest it is a moment that is still to come.
+  if (from_ && *from_ > now) from_ = answered_ = now;
+}
+
 std::optional<Lease::Moment> Lease::end_of(Seconds lease) const {
   if (lease.count() == 0 || !from_) return std::nullopt;
   return *from_ + lease - step::lease_margin(lease);

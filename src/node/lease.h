@@ -32,6 +32,10 @@ class Lease {
   /// after so long, or when that one answers.
   void rest(Seconds longest);
 
+  /// A registration is about to leave: should it be heard, the controller counts from then on, even
+  /// if this agent dies before it has the answer.
+  void end_rest(Moment now);
+
   /// From when leases count; nullopt: no controller has ever answered, so nothing was begun either.
   [[nodiscard]] std::optional<Moment> from() const { return from_; }
   /// When what runs under such a lease has to be ended; nullopt: never.

@@ -67,6 +67,16 @@ TEST(Lease, RestsFromTheLastAnswerAndEndsWithTheNext) {
   lease.sent(3, at(400));
   lease.answered(3);
   EXPECT_EQ(lease.from(), at(400));
+  // It may have heard a registration whose answer does not come.
+  lease.rest(seconds(3600));
+  EXPECT_EQ(lease.from(), at(4000));
+  lease.end_rest(at(500));
+  EXPECT_EQ(lease.from(), at(500));
+  lease.end_rest(at(600));  // the next attempt is none that was heard
+  EXPECT_EQ(lease.from(), at(500));
+  Lease taken_up(at(4000));  // by another agent
+  taken_up.end_rest(at(700));
+  EXPECT_EQ(taken_up.from(), at(700));
   Lease never;
   never.rest(seconds(3600));
   EXPECT_FALSE(never.from());

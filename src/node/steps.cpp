@@ -450,7 +450,7 @@ Result<void> Steps::attach(const NodeStep& at, net::Connection::Released client,
 }
 
 void Steps::refuse(const NodeStep& at) {
-  if (!refused_.insert(at).second) return;
+  if (!refused_.add(at)) return;
   wire::Forget used;
   used.set_step_id(at.key.step);
   const std::string job =
@@ -494,8 +494,7 @@ void Steps::forget_job(const std::string& node, std::uint32_t job, std::uint32_t
     all.push_back(it->first);
   }
   for (const NodeStep& at : all) drop(at);
-  auto it = refused_.lower_bound(begin);
-  while (it != refused_.end() && belongs(*it)) it = refused_.erase(it);
+  refused_.forget({node, job, attempt});
   std::erase_if(died_unstarted_, [&](const auto& entry) { return belongs(entry.first); });
 }
 

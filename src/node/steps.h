@@ -25,6 +25,7 @@
 #include "node/fencing.h"
 #include "node/groups_of.h"
 #include "node/job_host.h"
+#include "node/launches.h"
 #include "node/log.h"
 #include "node/pretended_names.h"
 #include "step/crash_point.h"
@@ -59,7 +60,7 @@ struct Surroundings {
 /// Of a berth-stepd: all that it needs of this process's environment.
 std::vector<std::string> supervisor_environment();
 
-class Steps {
+class Steps final : public LaunchBook {
  public:
   /// What the controller wants to know of a step that runs.
   struct Question {
@@ -90,20 +91,17 @@ class Steps {
 
   Steps(Surroundings& here, Events events) : here_(here), events_(std::move(events)) {}
   /// The loop may outlive it: nobody calls back any more. Supervisors run on.
-  ~Steps();
-  Steps(const Steps&) = delete;
-  Steps& operator=(const Steps&) = delete;
+  ~Steps() override;
 
   /// Finds what an earlier agent left in the spool of a node. Batch steps of which no task was
   /// started are dropped and returned: they may be started again.
   std::vector<StepKey> adopt(const std::string& node);
-  /// A step that was begun before the machine crashed and of which nothing is left.
+  /// A step that was begun before the machine crashed and of which nothing is left, whatever its
+  /// record says: before adopt().
   void lost_with_the_machine(const NodeStep& at);
 
-  /// True when a ticket for it has been used, or must not be used any more.
-  [[nodiscard]] bool used(const NodeStep& at) const;
-  /// Why the step is not to be started here any more, when that is the node's fault.
-  [[nodiscard]] const Error* unfit_for(const NodeStep& at) const;
+  [[nodiscard]] bool used(const NodeStep& at) const override;
+  [[nodiscard]] const Error* unfit_for(const NodeStep& at) const override;
   /// `client`: the connection of srun; none for a batch step. done: the step is begun (StepStarted)
   /// or why not; then the connection is answered here. What fails by the node's own fault is tried
   /// once more in a moment; an error of code node_unfit says that this failed too.
@@ -126,7 +124,7 @@ class Steps {
   /// its job is known here. Written down in the job's record.
   void refuse(const NodeStep& at);
   /// As refuse(), of what was read in the job's record.
-  void refused_before(const NodeStep& at) { refused_.insert(at); }
+  void refused_before(const NodeStep& at) { refused_.add(at); }
   /// The controller has noted the end. The step's ticket stays used.
   void forget(const NodeStep& at);
   void forget_job(const std::string& node, std::uint32_t job, std::uint32_t attempt);
@@ -237,7 +235,7 @@ class Steps {
   Surroundings& here_;
   Events events_;
   std::map<NodeStep, Step> steps_;
-  std::set<NodeStep> refused_;
+  UsedTickets refused_;
   /// Steps of srun whose supervisor died before it started anything: once, or (why) again.
   std::map<NodeStep, std::optional<Error>> died_unstarted_;
 };

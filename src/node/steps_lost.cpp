@@ -100,6 +100,7 @@ std::vector<StepKey> Steps::adopt(const std::string& node) {
       step.result = std::move(record.result);
       continue;
     }
+    if (step.result) continue;  // it is lost with the machine
     if (!lives && !record.started) {
       never_ran(at);
       if (key.step == wire::kBatchStep) unstarted.push_back(key);

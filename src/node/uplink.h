@@ -1,6 +1,8 @@
-// The connection to the controller: dialled, dialled again, registered, kept alive.
+// The connection to the controller: dialled, dialled again, registered, kept alive. The rules are
+// the conversation's; here are its socket and its timers.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -9,75 +11,61 @@
 #include "net/address.h"
 #include "net/connection.h"
 #include "net/loop.h"
-#include "node/controller_clock.h"
+#include "node/conversation.h"
 #include "node/log.h"
 #include "tls/stream.h"
-#include "wire/frame.h"
 
 namespace berth::node {
 
-class Uplink {
+class Uplink final : private Conversation::Line {
  public:
-  struct Handlers {
-    std::function<wire::RegisterNodes()> registration;
-    /// True when the controller took one of the nodes.
-    std::function<bool(const wire::Registered&)> registered;
-    std::function<void(const wire::Frame&)> frame;
+  struct Reach {
     /// May this user be the controller?
     std::function<bool(uid_t)> trusted;
     std::function<net::Address()> where;
     /// A TLS session in which this machine proves which nodes it is.
     std::function<Result<tls::Stream>()> session;
-    /// Questions (registrations and beats) by their numbers, and their answers. A connection that
-    /// is lost takes its questions along.
-    std::function<void(std::uint64_t)> asked{};
-    std::function<void(std::uint64_t)> answered{};
-    /// What an answer says of the controller's time; before anything else is made of it.
-    std::function<void(std::uint64_t, const ControllerClock::Told&)> told_time{};
-    /// So far this machine's clock is ahead of the cluster's time; told with each beat.
-    std::function<std::int64_t()> clock_ahead{};
-    std::function<void()> lost{};
-    /// The controller is being stopped in order; leases rest so long.
-    std::function<void(std::chrono::seconds)> leases_rest{};
   };
 
-  Uplink(net::Loop& loop, Log& log, Handlers handlers)
-      : loop_(loop), log_(log), handlers_(std::move(handlers)) {}
+  Uplink(net::Loop& loop, Log& log, Reach reach, Conversation::Handlers handlers)
+      : loop_(loop),
+        log_(log),
+        reach_(std::move(reach)),
+        conversation_(*this, std::move(handlers)) {}
   /// The loop may outlive it: nobody calls back any more.
-  ~Uplink();
-  Uplink(const Uplink&) = delete;
-  Uplink& operator=(const Uplink&) = delete;
+  ~Uplink() override;
 
-  void dial();
-  /// Closes the connection and dials again: all that is here is told in the registration.
-  void register_anew(std::string_view why);
-  /// Dropped when there is no registered connection: what must not be lost is told again after the
-  /// next registration.
+  void start() { conversation_.dial(); }
+  void register_anew(std::string_view why) { conversation_.register_anew(why); }
   template <class M>
   void send(const M& message) {
-    if (registered_ && connection_) connection_->send(message);
+    conversation_.send(message);
   }
-  [[nodiscard]] bool registered() const { return registered_; }
+  [[nodiscard]] bool registered() const { return conversation_.registered(); }
 
  private:
+  void dial() override;
+  void send(std::string frame) override;
+  void hang_up() override;
+  void set(Conversation::Timer timer, std::chrono::milliseconds after) override;
+  void cancel(Conversation::Timer timer) override;
+  std::chrono::milliseconds any_up_to(std::chrono::milliseconds most) override;
+  void describe_load(wire::Beat& beat) override;
+  void log_lost(std::string_view why) override;
+  void log_refused(const wire::Refusal& refusal) override;
+
   void connected(Result<std::shared_ptr<net::Connection>> result);
-  void take(const wire::Frame& frame);
   void lost(std::string_view why);
-  void beat();
+  [[nodiscard]] net::TimerId& timer(Conversation::Timer timer) {
+    return timers_.at(static_cast<std::size_t>(timer));
+  }
 
   net::Loop& loop_;
   Log& log_;
-  Handlers handlers_;
+  Reach reach_;
+  Conversation conversation_;
   std::shared_ptr<net::Connection> connection_;
-  bool registered_ = false;
-  bool said_lost_ = false;
-  std::chrono::milliseconds delay_{50};
-  net::TimerId beat_timer_ = net::TimerId::none;  // before the registration: until its answer
-  net::TimerId dial_timer_ = net::TimerId::none;
-  std::chrono::seconds between_beats_{10};
-  std::uint64_t questions_ = 0;
-  std::uint64_t registration_ = 0;  // the question; 0 = it was answered
-  std::uint32_t unanswered_ = 0;    // beats since the controller last said anything
+  std::array<net::TimerId, 2> timers_{net::TimerId::none, net::TimerId::none};
 };
 
 }  // namespace berth::node

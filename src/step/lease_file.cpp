@@ -19,13 +19,18 @@ std::chrono::seconds lease_margin(std::chrono::seconds lease) {
   return std::clamp(lease / 5, std::chrono::seconds(1), std::chrono::seconds(30));
 }
 
-std::string lease_file_of(const std::string& record) {
-  return (std::filesystem::path(record).parent_path().parent_path() / kLeaseFile).string();
+std::optional<BootTime> look_at_lease(std::optional<BootTime> from, BootTime began,
+                                      std::chrono::seconds lease, BootTime now) {
+  const BootTime until =
+      from.value_or(began) + lease - std::chrono::milliseconds(lease_margin(lease)) / 2;
+  if (until <= now) return std::nullopt;
+  // While a controller is stopped in order leases count from a later moment, until another one has
+  // answered: what the file says may become less.
+  return std::min(until, now + BootTime(lease) / 2);
 }
 
-BootTime lease_end_alone(const std::string& record, std::chrono::seconds lease, BootTime began) {
-  const BootTime from = read_lease_file(lease_file_of(record)).value_or(began);
-  return from + lease - std::chrono::milliseconds(lease_margin(lease)) / 2;
+std::string lease_file_of(const std::string& record) {
+  return (std::filesystem::path(record).parent_path().parent_path() / kLeaseFile).string();
 }
 
 std::optional<BootTime> read_lease_file(const std::string& path) {

@@ -16,13 +16,16 @@ namespace berth::step {
 /// clocks do not go at quite the same speed.
 std::chrono::seconds lease_margin(std::chrono::seconds lease);
 
+/// What a supervisor, or what receives a file, does whose agent may be dead or hang. nullopt: the
+/// lease is over, half a margin after the agent should have acted, and what runs under it has to
+/// end; else when to look again. `from`: as the file says; `began`: the step, which counts where
+/// there is no file.
+std::optional<BootTime> look_at_lease(std::optional<BootTime> from, BootTime began,
+                                      std::chrono::seconds lease, BootTime now);
+
 inline constexpr const char* kLeaseFile = "lease";
 /// spool/lease for spool/<node>/step.…
 std::string lease_file_of(const std::string& record);
-
-/// When a process that runs under a lease since `began` has to end by itself: a little after its
-/// agent should have ended it.
-BootTime lease_end_alone(const std::string& record, std::chrono::seconds lease, BootTime began);
 
 /// nullopt: there is none, or it is of another boot, or cannot be read.
 std::optional<BootTime> read_lease_file(const std::string& path);

@@ -18,6 +18,30 @@ TEST(LeaseMargin, IsAFifthWithinBounds) {
   }
 }
 
+TEST(LookAtLease, EndsHalfAMarginLateAndLooksTwiceALease) {
+  const seconds lease(60);  // its margin is 12
+  struct Row {
+    std::optional<int> from;
+    int began;
+    int now;
+    std::optional<int> next;
+  };
+  for (const Row& row : {
+           Row{100, 90, 100, 130},           // in the middle
+           Row{100, 90, 130, 154},           // at the end
+           Row{100, 90, 153, 154},           //
+           Row{100, 90, 154, std::nullopt},  // over
+           Row{std::nullopt, 90, 100, 130},  // no controller has answered since it began
+           Row{std::nullopt, 90, 144, std::nullopt},
+           Row{3700, 90, 110, 140},  // leases rest for an hour; when they do not, it is noticed
+       }) {
+    const auto from = row.from ? std::optional<BootTime>(seconds(*row.from)) : std::nullopt;
+    const auto next = look_at_lease(from, seconds(row.began), lease, seconds(row.now));
+    EXPECT_EQ(next.has_value(), row.next.has_value()) << row.now;
+    if (next && row.next) EXPECT_EQ(*next, BootTime(seconds(*row.next))) << row.now;
+  }
+}
+
 TEST(LeaseFile, IsReadAsItWasWritten) {
   const std::string path = testing::TempDir() + "/lease-file-test";
   std::filesystem::remove(path);

@@ -42,7 +42,7 @@ class Receiving {
  public:
   Receiving(const wire::SuperviseFile& given, Peer& agent, Peer client)
       : given_(given), agent_(agent), client_(std::move(client)) {
-    if (given_.lease_seconds() > 0) lease_.emplace().set(lease_end());
+    if (given_.lease_seconds() > 0) lease_.emplace().set(began_);  // looked at first of all
   }
 
   Result<void> receive();
@@ -50,14 +50,11 @@ class Receiving {
 
  private:
   void let_it_read();
-  [[nodiscard]] BootTime lease_end() const {
-    return lease_end_alone(given_.record(), std::chrono::seconds(given_.lease_seconds()), began_);
-  }
   [[nodiscard]] std::unexpected<Error> trouble(int why) const {
     return fail(Code::io, fmt::format("{}: {}", given_.file().path(), std::strerror(why)));
   }
   Result<void> listen_to_agent();
-  Result<void> look_at_lease();
+  Result<void> watch_lease();
   /// Until the client is ready for one of `events`, for so long at most. An error: it is over.
   Result<void> wait(short events, int patience_ms);
   Result<wire::FileBlock> next_block();
@@ -80,13 +77,14 @@ Result<void> Receiving::listen_to_agent() {
   return fail(Code::no_connection, "the agent of the node was stopped");
 }
 
-Result<void> Receiving::look_at_lease() {
+Result<void> Receiving::watch_lease() {
   lease_->seen();
-  const BootTime until = lease_end();
-  if (until <= boot_now()) {
+  const auto next = look_at_lease(read_lease_file(lease_file_of(given_.record())), began_,
+                                  std::chrono::seconds(given_.lease_seconds()), boot_now());
+  if (!next) {
     return fail(Code::job_completed, "the node has lost its controller, and its jobs are ended");
   }
-  lease_->set(until);
+  lease_->set(*next);
   return {};
 }
 
@@ -105,7 +103,7 @@ Result<void> Receiving::wait(short events, int patience_ms) {
       if (auto wanted = listen_to_agent(); !wanted) return wanted;
     }
     if (polled[2].revents != 0) {
-      if (auto wanted = look_at_lease(); !wanted) return wanted;
+      if (auto wanted = watch_lease(); !wanted) return wanted;
     }
     if (patience_ms == 0 || polled[0].revents != 0) return {};
   }

@@ -64,20 +64,17 @@ Supervisor::Supervisor(wire::Supervise order, wire::StepSpec spec, std::unique_p
   if (order_.kill_wait_seconds() == 0) order_.set_kill_wait_seconds(kDefaultKillWait);
 }
 
-BootTime Supervisor::lease_end() const {
-  return lease_end_alone(order_.step_directory(), std::chrono::seconds(spec_.lease_seconds()),
-                         began_);
-}
-
 void Supervisor::watch_lease() {
-  if (spec_.lease_seconds() == 0 || phase_ != Phase::running) return lease_alarm_.reset();
-  const BootTime until = lease_end();
-  if (until <= boot_now()) {
+  const std::chrono::seconds lease(spec_.lease_seconds());
+  if (lease.count() == 0 || phase_ != Phase::running) return lease_alarm_.reset();
+  const auto from = read_lease_file(lease_file_of(order_.step_directory()));
+  const auto next = look_at_lease(from, began_, lease, boot_now());
+  if (!next) {
     lease_alarm_.reset();
     return end("NODE FAILURE", true);
   }
   if (!lease_alarm_) lease_alarm_.emplace();
-  lease_alarm_->set(until);
+  lease_alarm_->set(next);
 }
 
 void Supervisor::run() {

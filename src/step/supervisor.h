@@ -171,7 +171,6 @@ class Supervisor {
   void watch_lease();
   /// Its tasks are to end, or were killed.
   [[nodiscard]] bool ending() const { return killed_ || kill_at_.has_value(); }
-  [[nodiscard]] BootTime lease_end() const;
   void drop_closed();
   [[nodiscard]] bool done() const;
   [[nodiscard]] std::vector<pid_t> leaders() const;
