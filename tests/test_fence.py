@@ -668,7 +668,8 @@ def test_a_fence_can_be_asked_for_while_all_runs():
         until(kept, what="a fence")
 
 
-def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path, plugin):
     os.chmod(tmp_path, 0o755)
     for index, minor in enumerate(MINORS[:2]):
         os.mknod(tmp_path / f"gpu{index}", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
@@ -681,11 +682,16 @@ def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
         "PartitionName=main Nodes=ALL Default=YES\n")
     (conf / "gres.conf").write_text(f"NodeName=n[1-2] Name=gpu File={tmp_path}/gpu[0-1]\n"
                                     "NodeName=n3 Name=gpu File=/dev/no-such-gpu[0-1]\n")
-    (conf / "cgroup.conf").write_text("ConstrainDevices=yes\nConstrainRAMSpace=yes\n")
+    (conf / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\nConstrainDevices=yes\nConstrainRAMSpace=yes\n")
     script = f"for i in 0 1; do (exec 3<{tmp_path}/gpu$i) 2>/dev/null && printf $i; done; echo ."
     with Cluster(emulate=conf) as c:
         assert c.out("srun", "-w", "n2", "--gres=gpu:1", "sh", "-c", script) == "0."
         assert c.out("srun", "-w", "n1", "sh", "-c", script) == "."
+        # A job has them on each of its nodes.
+        assert c.out("srun", "-w", "n[1-2]", "--gres=gpu:1", "sh", "-c", script).split() == ["0.", "0."]
+        (c.work / "file").write_text("whole")
+        c.run("salloc", "-w", "n[1-2]", "sbcast", "-f", c.work / "file", c.work / "copy")
+        assert (c.work / "copy").read_text() == "whole"
         # What is not there needs no fence, and nothing is drained for it.
         assert c.out("srun", "-w", "n3", "--gres=gpu:1", "echo", "runs") == "runs"
         assert c.out("sinfo", "-h", "-R") == ""
