@@ -470,7 +470,7 @@ def test_a_file_that_is_copied_into_a_job_counts_against_its_memory(limits):
     ample = copied_into(limits, "--mem=500")
     try:
         refused = limits.run("sbcast", "--jobid", small, large, target, user="nobody", rc=1)
-        assert "had no room in the memory of the job (--mem)" in refused.stderr, refused
+        assert "since the memory of the job (--mem) was used up" in refused.stderr, refused
         # Nothing of it stays, and no task of the job has to go for it.
         assert not list(target.parent.glob(f"{target.name}*")) and not list(target.parent.glob(".sbcast*"))
         assert limits.job_state(small) == "RUNNING"
