@@ -470,7 +470,7 @@ def test_a_file_that_is_copied_into_a_job_counts_against_its_memory(limits):
     ample = copied_into(limits, "--mem=500")
     try:
         refused = limits.run("sbcast", "--jobid", small, large, target, user="nobody", rc=1)
-        assert "had no room in the memory of the job (--mem)" in refused.stderr, refused
+        assert "since the memory of the job (--mem) was used up" in refused.stderr, refused
         # Nothing of it stays, and no task of the job has to go for it.
         assert not list(target.parent.glob(f"{target.name}*")) and not list(target.parent.glob(".sbcast*"))
         assert limits.job_state(small) == "RUNNING"
@@ -669,7 +669,8 @@ def test_a_fence_can_be_asked_for_while_all_runs():
         until(kept, what="a fence")
 
 
-def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
+@pytest.mark.parametrize("plugin", PLUGINS)
+def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path, plugin):
     os.chmod(tmp_path, 0o755)
     for index, minor in enumerate(MINORS[:2]):
         os.mknod(tmp_path / f"gpu{index}", 0o666 | stat.S_IFCHR, os.makedev(1, minor))
@@ -682,11 +683,16 @@ def test_pretended_nodes_fence_the_devices_that_are_there(tmp_path):
         "PartitionName=main Nodes=ALL Default=YES\n")
     (conf / "gres.conf").write_text(f"NodeName=n[1-2] Name=gpu File={tmp_path}/gpu[0-1]\n"
                                     "NodeName=n3 Name=gpu File=/dev/no-such-gpu[0-1]\n")
-    (conf / "cgroup.conf").write_text("ConstrainDevices=yes\nConstrainRAMSpace=yes\n")
+    (conf / "cgroup.conf").write_text(f"CgroupPlugin={plugin}\nConstrainDevices=yes\nConstrainRAMSpace=yes\n")
     script = f"for i in 0 1; do (exec 3<{tmp_path}/gpu$i) 2>/dev/null && printf $i; done; echo ."
     with Cluster(emulate=conf) as c:
         assert c.out("srun", "-w", "n2", "--gres=gpu:1", "sh", "-c", script) == "0."
         assert c.out("srun", "-w", "n1", "sh", "-c", script) == "."
+        # A job has them on each of its nodes.
+        assert c.out("srun", "-w", "n[1-2]", "--gres=gpu:1", "sh", "-c", script).split() == ["0.", "0."]
+        (c.work / "file").write_text("whole")
+        c.run("salloc", "-w", "n[1-2]", "sbcast", "-f", c.work / "file", c.work / "copy")
+        assert (c.work / "copy").read_text() == "whole"
         # What is not there needs no fence, and nothing is drained for it.
         assert c.out("srun", "-w", "n3", "--gres=gpu:1", "echo", "runs") == "runs"
         assert c.out("sinfo", "-h", "-R") == ""

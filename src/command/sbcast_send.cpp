@@ -127,8 +127,9 @@ class Sending {
     give_up(target, std::string(why.what()));
     if (!there) return;
     problem_.hint =
-        "who received it there was ended: its job was, or what it wrote had no room in the memory "
-        "of the job (--mem)";
+        "its receiver was ended there, with its job or since the memory of the job (--mem) was "
+        "used "
+        "up, or the network broke";
   }
 
   void give_up(Target& target, std::string why) {

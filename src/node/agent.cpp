@@ -354,8 +354,8 @@ void Agent::adopt() {
 
 /// Cgroups of steps nobody knows: their directory was removed, the kernel was slow.
 void Agent::clear_leftover_cgroups() {
-  bool left = !fencing_.clear([this](std::uint32_t job, const std::string& step) {
-    return !steps_.knows(job, step) && !receivers_.knows(job, step);
+  bool left = !fencing_.clear([this](std::uint32_t job, const std::string& name) {
+    return !steps_.knows(job, name) && !receivers_.knows(job, name);
   });
   fencing_.sweep();
   for (const std::string& name : cgroups_.names()) {

@@ -239,7 +239,7 @@ Result<std::optional<wire::StepFence>> Fencing::put_up(const wire::StepSpec& spe
   cgroup::StepAsk ask;
   ask.uid = spec.uid();
   ask.job = spec.job_id();
-  ask.step = name;
+  ask.step = name_of(spec.node(), name);
   ask.cgroup = cgroup;
   ask.of_job = limits_of(node, spec.job_share());
   ask.of_step = has_the_jobs_share(spec) ? ask.of_job : limits_of(node, spec.share());

@@ -54,6 +54,11 @@ class Fencing {
     return tree_.means().processes != cgroup::Version::none;
   }
 
+  /// Of the groups of v1 of a step, or of what is named like one: pretended nodes of one agent have
+  /// the same job in one place.
+  [[nodiscard]] std::string name_of(const std::string& node, const std::string& step) const {
+    return by_job_ ? step : node + '_' + step;
+  }
   /// nullopt: the step needs no fence. `cgroup`: the step's, made.
   Result<std::optional<wire::StepFence>> put_up(const wire::StepSpec& spec,
                                                 const std::string& cgroup);
@@ -65,7 +70,7 @@ class Fencing {
   /// False while somebody else is in a group of its job.
   bool tidy(std::uint32_t uid, std::uint32_t job) { return tree_.tidy(uid, job); }
   /// Ends what is in groups of v1 of these steps and removes them. False while some are left.
-  using Which = std::function<bool(std::uint32_t job, const std::string& step)>;
+  using Which = std::function<bool(std::uint32_t job, const std::string& name)>;
   bool clear(const Which& which) const;
   /// What steps left that ended without an agent.
   void sweep() { tree_.sweep(); }

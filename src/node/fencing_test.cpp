@@ -115,6 +115,12 @@ TEST_F(FencingTest, WhatRunsInAJobBesideItsStepsHasAllOfTheJobs) {
   EXPECT_EQ(opens("/g/job_5"), "1110");
 }
 
+TEST_F(FencingTest, PretendedNodesOfOneJobHaveGroupsOfTheirOwn) {
+  EXPECT_EQ(make().name_of("n0", "batch"), "batch");
+  const Fencing pretended = make(true);
+  EXPECT_NE(pretended.name_of("n0", "0"), pretended.name_of("n1", "0"));
+}
+
 TEST_F(FencingTest, TasksThatAreBoundToGpusHaveTheirOwn) {
   if (!programs_here() || !groups_.usable()) GTEST_SKIP() << "no cgroup v2 here: " << why_not_;
   Fencing fencing = make();

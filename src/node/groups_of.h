@@ -13,7 +13,7 @@ struct GroupsOf {
   std::string cgroup;  // of cgroup v2; "" = none
   std::uint32_t uid = 0;
   std::uint32_t job = 0;
-  std::string name;  // of the step, or what stands for it: "0", "batch", "sbcast_1"
+  std::string name;  // Fencing::name_of
 };
 
 /// For those whose supervisor is gone, or that are not to run. False while one is left.

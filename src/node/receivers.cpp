@@ -98,10 +98,12 @@ Receivers::Receiver& Receivers::add(const Key& key, std::uint32_t uid) {
   Receiver& receiver = receivers_[key];
   receiver.record = fmt::format("{}/{}/{}", here_.spool, at.node,
                                 receiver_record_name(at.job, at.attempt, number));
-  receiver.groups = {.cgroup = {}, .uid = uid, .job = at.job, .name = groups_name(number)};
+  const std::string name = groups_name(number);
+  receiver.groups = {
+      .cgroup = {}, .uid = uid, .job = at.job, .name = here_.fencing.name_of(at.node, name)};
   if (here_.cgroups.usable()) {
-    receiver.groups.cgroup = here_.cgroups.path_of(
-        here_.cgroups.name_of(at.node, at.job, at.attempt, receiver.groups.name));
+    receiver.groups.cgroup =
+        here_.cgroups.path_of(here_.cgroups.name_of(at.node, at.job, at.attempt, name));
   }
   return receiver;
 }
@@ -150,6 +152,7 @@ void Receivers::start(const wire::BeginJob& job, const wire::PutFile& message,
 
 Result<void> Receivers::begin(const Key& key, const wire::BeginJob& job,
                               const wire::PutFile& message, net::Connection::Released& client) {
+  const auto& [at, number] = key;
   Receiver& receiver = add(key, job.uid());
   const auto give_up = [&](std::unexpected<Error> why) -> std::unexpected<Error> {
     receiver.over = true;
@@ -166,14 +169,13 @@ Result<void> Receivers::begin(const Key& key, const wire::BeginJob& job,
   }
   wire::SuperviseFile order;
   if (here_.cgroups.usable()) {
-    const auto& [at, number] = key;
     const std::string name =
-        here_.cgroups.name_of(at.node, at.job, at.attempt, receiver.groups.name);
+        here_.cgroups.name_of(at.node, at.job, at.attempt, groups_name(number));
     if (here_.cgroups.make(name).empty()) return give_up(receiver_trouble(receiver.groups.cgroup));
     order.set_cgroup(receiver.groups.cgroup);
   }
   if (here_.fencing.active()) {
-    auto fence = here_.fencing.put_up_beside(job, receiver.groups.name, receiver.groups.cgroup);
+    auto fence = here_.fencing.put_up_beside(job, groups_name(number), receiver.groups.cgroup);
     if (!fence) return give_up(pass(std::move(fence.error())));
     if (*fence) {
       receiver.memory_events = (*fence)->memory_events();
@@ -269,7 +271,7 @@ void Receivers::take_stuck(const Key& key, Receiver& receiver, const std::vector
   here_.log.error("node {}: {}", at.node, receiver.stuck);
   events_.stuck(at.node, receiver.stuck);
   run_unkillable_program(
-      here_, {.node = at.node, .job = at.job, .step = receiver.groups.name, .pids = pids});
+      here_, {.node = at.node, .job = at.job, .step = groups_name(key.second), .pids = pids});
 }
 
 void Receivers::forget(const Key& key) {

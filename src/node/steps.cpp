@@ -156,8 +156,9 @@ Result<void> Steps::fence_in(const Step& step, wire::Supervise& order) {
 }
 
 GroupsOf Steps::groups_of(const Step& step) const {
-  GroupsOf groups{
-      .cgroup = step.cgroup, .job = step.at.key.job, .name = step::step_name(step.at.key.step)};
+  GroupsOf groups{.cgroup = step.cgroup,
+                  .job = step.at.key.job,
+                  .name = here_.fencing.name_of(step.at.node, step::step_name(step.at.key.step))};
   if (!here_.fencing.active()) return groups;
   if (const auto spec = wire::decode<wire::StepSpec>(step.spec)) groups.uid = spec->uid();
   return groups;
@@ -176,9 +177,10 @@ bool Steps::knows(std::uint32_t job) const {
   return std::ranges::any_of(steps_, [&](const auto& entry) { return entry.first.key.job == job; });
 }
 
-bool Steps::knows(std::uint32_t job, const std::string& step) const {
+bool Steps::knows(std::uint32_t job, const std::string& name) const {
   return std::ranges::any_of(steps_, [&](const auto& entry) {
-    return entry.first.key.job == job && step::step_name(entry.first.key.step) == step;
+    const auto& [node, key] = entry.first;
+    return key.job == job && here_.fencing.name_of(node, step::step_name(key.step)) == name;
   });
 }
 

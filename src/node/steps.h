@@ -134,8 +134,8 @@ class Steps final : public LaunchBook {
   [[nodiscard]] bool uses(const std::string& cgroup) const;
   /// The step that a process of this machine is part of.
   [[nodiscard]] std::optional<NodeStep> owner(std::uint32_t pid) const;
-  /// Whether an attempt of the step is known on one of the nodes.
-  [[nodiscard]] bool knows(std::uint32_t job, const std::string& step) const;
+  /// Whether a step of the job has groups of this name (Fencing::name_of).
+  [[nodiscard]] bool knows(std::uint32_t job, const std::string& name) const;
   [[nodiscard]] bool knows(std::uint32_t job) const;
   /// fn(at, spec, mark) for each step that has not ended; the mark is BERTH_STEP of its processes.
   template <class Fn>
