@@ -2,8 +2,10 @@
 #include "node/gate.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -28,6 +30,16 @@ constexpr std::size_t kWaitingBytes = std::size_t{32} << 20;
 constexpr std::size_t kUncheckedBytes = std::size_t{4} << 20;
 /// Of all users together.
 constexpr std::size_t kAllWaitingBytes = std::size_t{96} << 20;
+
+/// Relays of one job at a time: one for each step of it that goes on to other nodes from here.
+constexpr std::ptrdiff_t kMostRelays = 64;
+/// Beyond KillWait, in which the steps of an ended job end on all its nodes: what they say comes by
+/// relays.
+constexpr std::chrono::seconds kRelayLinger{5};
+
+NodeJob job_of(const NodeStep& step) {
+  return {step.node, step.key.job, step.key.attempt};
+}
 
 void refuse(net::Connection& connection, const Error& error) {
   wire::LaunchReply reply;
@@ -248,6 +260,9 @@ void Gate::look_again(const NodeJob* only) {
 }
 
 void Gate::job_changed(const NodeJob& at) {
+  if (jobs_.readiness(at) == Jobs::Readiness::over) {
+    end_relays_after(std::chrono::seconds(here_.config.kill_wait_seconds()) + kRelayLinger, at);
+  }
   look_again(&at);
 }
 
@@ -294,8 +309,8 @@ void Gate::put_file(net::Connection& connection, const wire::PutFile& message, u
 }
 
 template <class Order>
-Result<void> Gate::hand_over(net::Connection::Released client, Order order,
-                             Children::Exited exited) {
+Result<pid_t> Gate::hand_over(net::Connection::Released client, Order order,
+                              Children::Exited exited) {
   order.set_unread(std::move(client.unread));
   order.set_unsent(std::move(client.unsent));
   order.set_session_key(std::move(client.key));
@@ -314,7 +329,39 @@ Result<void> Gate::hand_over(net::Connection::Released client, Order order,
   link->start({});
   link->send(order);
   link->close(std::chrono::seconds(60));
-  return {};
+  return *pid;
+}
+
+Result<void> Gate::may_relay(const wire::StepSpec& spec) const {
+  const NodeStep at{spec.node(), {spec.job_id(), spec.attempt(), spec.step_id()}};
+  const auto refused = [&](std::string_view why) {
+    return pass(launch_error(spec, at.node, std::string(why)));
+  };
+  if (steps_.used(at) || relays_.contains(at)) {
+    return refused("Job credential has been used before");
+  }
+  if (jobs_.readiness(job_of(at)) == Jobs::Readiness::over) {
+    return refused("Job/step already completing or completed");
+  }
+  const auto of_job = std::ranges::count_if(
+      relays_, [&](const auto& relay) { return job_of(relay.first) == job_of(at); });
+  if (of_job < kMostRelays) return {};
+  return refused(fmt::format("{} steps of this job are passed on by this node already", of_job));
+}
+
+void Gate::end_relays_after(std::chrono::seconds delay, const NodeJob& job) {
+  here_.loop.after(delay, [this, job, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) end_relays(job);
+  });
+}
+
+void Gate::end_relays(const NodeJob& job) {
+  const auto readiness = jobs_.readiness(job);
+  if (readiness != Jobs::Readiness::over && readiness != Jobs::Readiness::unknown) return;
+  for (const auto& [at, pid] : relays_) {
+    // Nobody has waited for it: the number is still its own.
+    if (job_of(at) == job) ::kill(pid, SIGKILL);
+  }
 }
 
 void Gate::relay(net::Connection& connection, wire::Relay message, const Caller& caller) {
@@ -334,20 +381,21 @@ void Gate::relay(net::Connection& connection, wire::Relay message, const Caller&
     return refuse(connection, launch_error(claimed, ticket.node(), why));
   }
   const NodeStep at{spec->node(), {spec->job_id(), spec->attempt(), spec->step_id()}};
-  if (steps_.used(at) || !relaying_.insert(at).second) {
-    return refuse(connection, launch_error(*spec, at.node, "Job credential has been used before"));
-  }
+  if (auto may = may_relay(*spec); !may) return refuse(connection, may.error());
   wire::SuperviseRelay order;
   order.set_uid(caller.uid);
   order.set_gid(caller.gid);
   order.mutable_relay()->Swap(&message);
   auto released = connection.release();
-  auto done =
-      hand_over(std::move(released), std::move(order), [this, at](int) { relaying_.erase(at); });
-  if (done) return;
-  relaying_.erase(at);
-  here_.log.of_user(caller.uid)
-      .error("a relay of user {} on {}: {}", caller.uid, at.node, done.error().what());
+  const auto pid =
+      hand_over(std::move(released), std::move(order), [this, at](int) { relays_.erase(at); });
+  if (!pid) {
+    return here_.log.of_user(caller.uid)
+        .error("a relay of user {} on {}: {}", caller.uid, at.node, pid.error().what());
+  }
+  relays_[at] = *pid;
+  // It may overtake BeginJob, or come with a ticket of a job that is over and forgotten.
+  end_relays_after(kPatience, job_of(at));
 }
 
 }  // namespace berth::node

@@ -78,7 +78,7 @@ class Gate {
   void relay(net::Connection& connection, wire::Relay message, const Caller& caller);
   /// A berth-stepd with the client's connection, told what to do by `order`.
   template <class Order>
-  Result<void> hand_over(net::Connection::Released client, Order order, Children::Exited exited);
+  Result<pid_t> hand_over(net::Connection::Released client, Order order, Children::Exited exited);
   void switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid);
   void put_file(net::Connection& connection, const wire::PutFile& message, uid_t uid);
   /// Starts it, refuses it, or leaves it waiting; true when it is settled.
@@ -86,6 +86,10 @@ class Gate {
   /// Launches that wait are few before their ticket was checked, and not many after.
   [[nodiscard]] bool room_to_wait(const Waiting& waiting) const;
   void look_again(const NodeJob* only);
+  [[nodiscard]] Result<void> may_relay(const wire::StepSpec& spec) const;
+  /// Of a job that is over here, or was never here.
+  void end_relays(const NodeJob& job);
+  void end_relays_after(std::chrono::seconds delay, const NodeJob& job);
 
   /// Leaves the connection to the go-between.
   void pass_to_controller(net::Connection& connection, const wire::CallController& message,
@@ -105,7 +109,9 @@ class Gate {
   bool have_keys_ = false;
   std::vector<std::shared_ptr<net::Connection>> early_;  // they came before there were keys
   WaitingList waiting_;
-  std::set<NodeStep> relaying_;  // a ticket makes one relay at a time
+  std::map<NodeStep, pid_t> relays_;  // a ticket makes one at a time
+  std::shared_ptr<const bool> alive_ =
+      std::make_shared<const bool>(true);  // the loop may outlive it
 };
 
 }  // namespace berth::node

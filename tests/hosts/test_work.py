@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pathlib
 import signal
 import subprocess
 import time
@@ -9,6 +10,7 @@ import time
 import pytest
 
 import cluster
+import messages
 from hosts import Hosts
 
 pytestmark = pytest.mark.live
@@ -62,6 +64,51 @@ def test_a_step_over_all_ends_with_its_srun(hosts):
     process.communicate()
     cluster.until(lambda: not sleeping(), what="the end of the tasks")
     hosts.wait_idle(3)
+
+
+def test_a_relay_ends_with_its_job(hosts):
+    """It passes a step on to a machine that never answers; the user keeps its connection, and one more ticket."""
+    host = hosts[1]
+    deaf = subprocess.Popen(host.within() + ["/usr/bin/python3", "-c", "import socket, time\ns = socket.create_server(('127.0.0.1', 9999))\n"
+                                             "print(1, flush=True)\ntime.sleep(600)"], stdout=subprocess.PIPE)
+    controller = messages.Probe(hosts.controller_socket(), user=NOBODY, within=hosts[0].within())
+    probes = []
+    try:
+        deaf.stdout.readline()
+        job = hosts[0].run("sbatch", "--parsable", "-w", "h1", "-o", "/dev/null", "--wrap", "sleep 300", user=NOBODY).stdout.strip()
+        cluster.until(lambda: state(hosts, job) == "RUNNING", what="the job")
+
+        def ticket():
+            step = messages.make("Asked", command="srun", words=["--overlap", "-n1", "true"], directory="/tmp", host="h0")
+            return controller.ask("CreateStep", job_id=int(job), asked=step)[1].tickets[0]
+
+        def relay(given):
+            own = messages.make("Ticket", node=given.node, spec=given.spec, mac=given.mac, session=b"x", session_key=b"k" * 32)
+            to = messages.make("NodeAddress", host="127.0.0.1", port=9999)
+            probe = messages.Probe(hosts.node_socket(1), user=NOBODY, within=host.within())
+            probes.append(probe)
+            probe.send("Relay", width=2, programs=[messages.make("Program", argv=["true"])],
+                       nodes=[messages.make("RelayNode", ticket=own, address=to)])
+            return probe
+
+        def relays():
+            return [pid for pid in host.processes() if os.stat(f"/proc/{pid}").st_uid == NOBODY
+                    and pathlib.Path(f"/proc/{pid}/comm").read_text() == "berth-stepd\n"]
+        later = ticket()
+        relay(ticket())
+        cluster.until(lambda: len(relays()) == 1, what="a relay")
+        hosts[0].run("scancel", job, user=NOBODY)
+        cluster.until(lambda: not relays(), seconds=60, what="the relay's end")
+        # A ticket that was kept for later makes none.
+        got = relay(later).receive(seconds=60)
+        assert got is None or got[1].HasField("refusal"), got
+        cluster.until(lambda: not relays(), what="the end of the other one")
+        hosts.wait_idle(3)
+    finally:
+        for probe in [controller, *probes]:
+            probe.close()
+        deaf.kill()
+        deaf.wait()
 
 
 def test_a_file_reaches_all(hosts):
