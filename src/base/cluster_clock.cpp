@@ -50,7 +50,8 @@ nanoseconds ClusterClock::Piece::at(BootTime now) const {
   return time + passed + std::clamp(behind, -most, most);
 }
 
-ClusterClock::ClusterClock(const TimeSource& source) : source_(source) {
+ClusterClock::ClusterClock(const TimeSource& source)
+    : source_(source), boot_number_(source.boot_number()) {
   const Reading now = read();
   piece_ = {.boot = now.boot, .time = now.wall};
 }
@@ -76,14 +77,14 @@ nanoseconds ClusterClock::now() const {
 ClusterClock::Mark ClusterClock::mark() const {
   const std::lock_guard lock(mutex_);
   const BootTime boot = std::max(source_.boot(), piece_.boot);
-  return {.boot = source_.boot_number(), .ahead = piece_.at(boot) - boot, .adopted = adopted_};
+  return {.boot = boot_number_, .ahead = piece_.at(boot) - boot, .adopted = adopted_};
 }
 
 bool ClusterClock::resume(const Mark& mark) {
   const std::lock_guard lock(mutex_);
   adopted_ = mark.adopted;
   set_.reset();
-  if (mark.boot == 0 || mark.boot != source_.boot_number()) return false;
+  if (mark.boot == 0 || mark.boot != boot_number_) return false;
   const BootTime boot = source_.boot();
   piece_ = {.boot = boot, .time = boot + mark.ahead};
   return true;

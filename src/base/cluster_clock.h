@@ -109,6 +109,7 @@ class ClusterClock final : public Clock {
   [[nodiscard]] Nanoseconds now() const;
 
   const TimeSource& source_;
+  const std::uint64_t boot_number_;
   mutable std::mutex mutex_;
   Piece piece_;
   std::optional<Set> set_;

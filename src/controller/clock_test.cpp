@@ -214,6 +214,35 @@ TEST_P(ClockTest, AJobKeepsItsTimeOverARestart) {
   EXPECT_EQ(figure("Adopted in all"), std::to_string(by));
 }
 
+TEST_P(ClockTest, WhatCannotBeStoredIsAdoptedInMemoryAndStoredLater) {
+  const std::int64_t by = GetParam();
+  const std::uint32_t runs = run({"-t", "30", "--mem=1G"});
+  const std::int64_t began = job(runs).start_time();
+  Talker client(socket());
+  {
+    const FullDisk full;
+    time.wall_ahead = by;
+    EXPECT_FALSE(client.ask<wire::Done>(wire::Reconfigure()));
+    // It is read again as it is stored, which is of the time before.
+    EXPECT_EQ(job(runs).start_time(), began + by);
+    EXPECT_EQ(job(runs).state(), "RUNNING");
+    EXPECT_LT(now() - job(runs).start_time(), 60);
+  }
+  // What is due to be stored is tried again each second.
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  while (!client.ask<wire::SubmitReply>(batch("after"))) {
+    ASSERT_LT(std::chrono::steady_clock::now(), limit);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  stop();
+  agent.reset();
+  start();
+  EXPECT_EQ(job(runs).start_time(), began + by);
+  EXPECT_EQ(job(runs).state(), "RUNNING");
+  EXPECT_EQ(figure("Adopted in all"), std::to_string(by));
+  EXPECT_EQ(figure("Adopted:"), "0");
+}
+
 TEST_P(ClockTest, TicketsAreOfATimeThatIsNeverSet) {
   const std::int64_t by = GetParam();
   const auto answer = [&](std::uint64_t number) {

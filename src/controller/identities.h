@@ -41,6 +41,7 @@ class Identities {
     std::string secret;
     std::string node;
   };
+  // Now: ClusterClock::even_seconds().
   /// One secret for each node, good once until `expires`. `new_nodes`: they are not in the cluster
   /// yet.
   Result<std::vector<Secret>> invite(const std::vector<std::string>& nodes, bool new_nodes,

@@ -61,7 +61,7 @@ void Engine::new_identity(Turn& turn, const std::string& node) {
 
 /// A token that was made for a new node makes it, of what its machine says it has.
 Result<void> Engine::make_invited_node(Turn& turn, const wire::JoinNode& message) {
-  const auto invited = parts_.identities.invitation(message, turn.now);
+  const auto invited = parts_.identities.invitation(message, clock_.even_seconds());
   if (!invited) return pass(invited.error());
   if (!invited->new_node() || setup_.cluster.find_node(invited->node())) return {};
   auto node = node_of_machine(invited->node(), message.hardware());
@@ -102,7 +102,7 @@ void Engine::join_node(Turn& turn, const Request& request) {
     outbox_.answer(request.peer, reply);
   };
   if (auto made = make_invited_node(turn, *message); !made) return refused(made.error());
-  const auto joined = parts_.identities.join(*message, turn.now);
+  const auto joined = parts_.identities.join(*message, clock_.even_seconds());
   if (!joined) return refused(joined.error());
   log_.info("a machine has joined as node {}", joined->node);
   new_identity(turn, joined->node);
@@ -184,8 +184,8 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
   }
   const auto nodes = ask->new_nodes() ? new_nodes(ask->nodes()) : known_nodes(ask->nodes());
   if (!nodes) return refuse(request.peer, nodes.error());
-  const auto secrets =
-      parts_.identities.invite(*nodes, ask->new_nodes(), reply.expires(), turn.now);
+  const job::Time now = clock_.even_seconds();
+  const auto secrets = parts_.identities.invite(*nodes, ask->new_nodes(), now + lifespan, now);
   if (!secrets) return refuse(request.peer, secrets.error());
   for (const Identities::Secret& secret : *secrets) {
     wire::JoinToken token;

@@ -322,17 +322,19 @@ void Engine::beat(Turn& turn, const Request& request) {
   heard_from(turn, request.peer);
   if (const Agents::Agent* agent = agents_.find(request.peer)) {
     for (const std::string& node : agent->nodes) {
+      const auto clock_ahead = [&] {
+        const job::NodeState* known = state_->find_node(node);
+        return known == nullptr ? 0 : known->clock_ahead;
+      };
+      const bool was_off = clock_ahead() != 0;
+      state_->node_beat(node, *message);
       // One line when it comes and one when it goes; while it drifts there is nothing new to say.
-      const job::NodeState* known = state_->find_node(node);
-      const bool was_off = known != nullptr && known->clock_ahead != 0;
-      const std::int64_t off = message->clock_ahead_seconds();
-      if (off != 0 && !was_off) {
+      if (const std::int64_t off = clock_ahead(); off != 0 && !was_off) {
         log_of(request).error("the clock of node {} is {} s {}; nothing is decided by it", node,
                               std::abs(off), off > 0 ? "ahead" : "behind");
       } else if (off == 0 && was_off) {
         log_of(request).info("the clock of node {} is right again", node);
       }
-      state_->node_beat(node, *message);
       changed_nodes_.insert(node);
     }
   }

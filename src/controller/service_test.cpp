@@ -1,6 +1,4 @@
 // The main flows, over real sockets and a real store.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -365,27 +363,6 @@ TEST_F(ServiceTest, ANewConfigurationReachesAgents) {
   EXPECT_FALSE(client.ask<wire::Done>(wire::Reconfigure()));
   EXPECT_TRUE(client.ask<wire::SubmitReply>(batch("t1")));
 }
-
-/// All writes to files fail while it lives, as on a full disk.
-class FullDisk {
- public:
-  FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    rlimit none = before_;
-    none.rlim_cur = 1;
-    ::setrlimit(RLIMIT_FSIZE, &none);
-  }
-  ~FullDisk() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
-};
 
 TEST_F(ServiceTest, AFullDiskRefusesNewWorkLosesNoneAndRecovers) {
   auto agent = std::make_unique<FakeAgent>(socket());

@@ -25,7 +25,11 @@ void State::Memory::end_late_step(Job& job, const wire::StepEnded& message, Time
   // The node tells it by its own clock.
   const NodeState* node = find_node(message.node());
   const Time off = node == nullptr ? 0 : node->clock_ahead;
-  const Time end = message.ended() > 0 ? std::clamp(message.ended() - off, step.start, now) : now;
+  // What is written down is by the clock of when the job was over.
+  const Time last = now - job.clock_moved;
+  const Time told = std::clamp<Time>(message.ended(), 0, now + NodeState::kMostAhead);
+  const Time end =
+      told == 0 ? last : std::max(step.start, std::min(told - off - job.clock_moved, last));
   const std::uint32_t attempt = std::exchange(job.attempt, job.late->attempt);
   store_step(job, step, end_state(job, step), end);
   job.attempt = attempt;

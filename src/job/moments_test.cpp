@@ -2,6 +2,7 @@
 // remembered is left out.
 #include "job/moments.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -201,6 +202,49 @@ TEST_P(ClockIsSet, ARequeuedJobWaitsAsLongAndALeaseIsAsLong) {
   set_clock(own, by);
   EXPECT_EQ(own.at(id).may_run_on.at(node) - own.now, 3600 + 1 - 300);
   EXPECT_EQ(own.at(id).begin_time - own.now, 120);
+}
+
+TEST_P(ClockIsSet, ALateEndIsTranslatedFromTheClockOfItsNode) {
+  struct Case {
+    std::int64_t clock_ahead;  // of the node, as it told
+    std::int64_t told;         // the end, from the start of the job
+    Time expected;
+  };
+  for (const Case& one : {
+           Case{0, 100, 100},
+           Case{kHour, kHour + 100, 100},
+           Case{-kHour, -kHour + 100, 100},
+           Case{0, 5000, 160},  // not after it was heard of
+           Case{0, -5000, 0},   // nor before it began
+           Case{INT64_MAX, 100, 0},
+           Case{INT64_MIN, 100, 160},
+           Case{INT64_MIN, INT64_MAX - 2 * kStart, 160},
+       }) {
+    SCOPED_TRACE(fmt::format("{} {}", one.clock_ahead, one.told));
+    Controller own;
+    const JobId id = own.started("-n1 --mem=1G");
+    const std::string node = own.at(id).nodes[0];
+    pass(own, 150);
+    ASSERT_TRUE(own.state.cancel(id, {.caller = kRoot, .signal = {}}, own.now));
+    own.gone(id);
+    set_clock(own, by);
+    pass(own, 10);
+    own.state.take_dirty();
+    wire::Beat beat;
+    beat.set_clock_ahead_seconds(one.clock_ahead);
+    own.state.node_beat(node, beat);
+    wire::StepEnded message;
+    message.set_node(node);
+    message.set_job_id(id);
+    message.set_attempt(1);
+    message.set_step_id(wire::kBatchStep);
+    message.add_statuses(0);
+    message.set_ended(kStart + by + one.told);
+    own.state.step_ended(message, own.now);
+    const Dirty dirty = own.state.take_dirty();
+    ASSERT_EQ(dirty.steps.size(), 1U);
+    EXPECT_EQ(dirty.steps[0].end_time() - kStart, one.expected);
+  }
 }
 
 // ---- What is remembered is in the table ------------------------------------------------------

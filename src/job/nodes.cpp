@@ -265,7 +265,8 @@ void State::node_beat(std::string_view name, const wire::Beat& beat) {
   if (node == nullptr) return;
   node->load = beat.load();
   if (beat.free_memory_mb() > 0) node->free_memory_mb = beat.free_memory_mb();
-  node->clock_ahead = beat.clock_ahead_seconds();
+  node->clock_ahead =
+      std::clamp<Time>(beat.clock_ahead_seconds(), -NodeState::kMostAhead, NodeState::kMostAhead);
 }
 
 void State::node_lost(std::string_view name, Time heard) {

@@ -380,6 +380,7 @@ struct NodeState {
   /// So many seconds its wall clock is ahead of the cluster's time (negative: behind); 0 = it is
   /// right, or nothing was told.
   Time clock_ahead = 0;
+  static constexpr Time kMostAhead = 100 * kYear;
   std::set<JobId> jobs;        // hold something here
   std::set<JobId> completing;  // of these: over, waiting for JobGone
   NodePower power;

@@ -343,5 +343,20 @@ TEST_F(Stores, NothingAcknowledgedIsLostWhenTheProcessIsKilled) {
   }
 }
 
+TEST_F(Stores, TheClockIsKept) {
+  const ClockMark mark{
+      .boot = 0x7fffffffffffffff, .ahead_nanoseconds = 1'800'000'000'123'456'789, .adopted = -3600};
+  {
+    Store store = open();
+    EXPECT_EQ(store.clock(), ClockMark());
+    Batch batch;
+    batch.clock = mark;
+    ASSERT_FALSE(batch.empty());
+    ASSERT_TRUE(store.commit(batch));
+    EXPECT_EQ(store.clock(), mark);
+  }
+  EXPECT_EQ(open().clock(), mark);
+}
+
 }  // namespace
 }  // namespace berth::store
