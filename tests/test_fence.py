@@ -474,7 +474,7 @@ def test_a_file_that_is_copied_into_a_job_counts_against_its_memory(limits):
         # Nothing of it stays, and no task of the job has to go for it.
         assert not list(target.parent.glob(f"{target.name}*")) and not list(target.parent.glob(".sbcast*"))
         assert limits.job_state(small) == "RUNNING"
-        why = "who received it was killed, since the memory of the job is used up"
+        why = "its receiver was killed, since the memory of the job is used up"
         said = f"sbcast to job {small} on {socket.gethostname().split('.')[0]}: {why}"
         until(lambda: said in (limits.state / "log/node.log").read_text(), what="the agent says so")
         limits.run("sbcast", "--jobid", ample, large, target, user="nobody")

@@ -217,7 +217,7 @@ void Receivers::exited(const Key& key, int status) {
   if (WIFSIGNALED(status) && !receiver.ended) {
     const auto counted = step::read_file(receiver.memory_events).value_or("");
     here_.log.of_user(receiver.groups.uid)
-        .error("{}: who received it was killed{}", sbcast_text(key.first),
+        .error("{}: its receiver was killed{}", sbcast_text(key.first),
                cgroup::count_named(counted, "oom_kill") > 0
                    ? ", since the memory of the job is used up"
                    : "");
@@ -247,7 +247,7 @@ std::vector<pid_t> Receivers::pids_of(const Receiver& receiver) {
   return step::processes_holding(receiver.record, step::kRecordDescriptor);
 }
 
-void Receivers::press(Key key) {
+void Receivers::press(const Key& key) {
   const auto found = receivers_.find(key);
   if (found == receivers_.end()) return;
   Receiver& receiver = found->second;

@@ -105,7 +105,7 @@ class Receivers {
                      net::Connection::Released& client);
   void exited(const Key& key, int status);
   /// Kills it, and removes what it leaves; again until nothing is left.
-  void press(Key key);
+  void press(const Key& key);
   [[nodiscard]] static std::vector<pid_t> pids_of(const Receiver& receiver);
   void take_stuck(const Key& key, Receiver& receiver, const std::vector<pid_t>& pids);
   void forget(const Key& key);
