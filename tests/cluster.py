@@ -122,7 +122,8 @@ def receivers_of(job) -> dict:
             targets = [os.readlink(link) for link in (entry / "fd").iterdir() if int(link.name) > 5]
         except OSError:
             continue
-        found[int(entry.name)] = [target for target in targets if target.startswith("/")]
+        found[int(entry.name)] = [target for target in targets
+                                  if target.startswith("/") and not target.startswith(("/sys/", "/proc/"))]
     return found
 
 

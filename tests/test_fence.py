@@ -121,8 +121,8 @@ def bases_of(c):
     return bases
 
 
-def bases_of_job(c, job):
-    """The groups of a job, in each hierarchy in which its script has one."""
+def hierarchies_of(c, job):
+    """Those in which a step of the job is in a group of it."""
     own = c.out("srun", "--jobid", job, "--overlap", "-n1", "--mem=0", "cat", "/proc/self/cgroup", user="nobody").splitlines()
     return [line for line in own if f"/job_{job}/" in line]
 
@@ -507,25 +507,31 @@ def test_who_receives_a_file_is_in_groups_of_the_job(limits):
     job = copied_into(limits, "--mem=64")
     client = limits.popen("sbcast", "--jobid", job, sparse(limits.work / "endless", 16 << 10), limits.work / "endless.copy",
                           user="nobody")
-    pid = until(lambda: next(iter(receivers_of(job)), None), what="a receiver")
-    client.send_signal(signal.SIGSTOP)
-    groups = until(lambda: [group for group in groups_of(pid) if group.endswith(f"/job_{job}/step_sbcast_1")],
-                   what="it is in its groups")
-    # As many hierarchies as a task of the job is in, so cores, devices and processes are limited, too.
-    assert len(groups) == len([base for base in bases_of_job(limits, job)]), groups
-    assert int(pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]) != 0
-    most = [int(pathlib.Path(group, name).read_text()) for group in groups
-            for name in ("memory.max", "memory.limit_in_bytes") if pathlib.Path(group, name).exists()]
-    assert most == [64 << 20], most
-    assert int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text()) == 1000
-    limits.run("scancel", job)
-    limits.wait_state(job, "CANCELLED")
-    limits.wait_idle()
-    assert not os.path.exists(f"/proc/{pid}")
-    until(lambda: not any(os.path.exists(os.path.dirname(group)) for group in groups), what="the end of the groups")
-    client.send_signal(signal.SIGCONT)
-    client.communicate(timeout=60)
-    assert client.returncode == 1 and not (limits.work / "endless.copy").exists()
+    try:
+        # Before it opens the file it is where it belongs.
+        pid = until(lambda: next((pid for pid, files in receivers_of(job).items() if files), None), what="a receiver that writes")
+        client.send_signal(signal.SIGSTOP)
+        groups = groups_of(pid)
+        assert {group.split("/job_")[1] for group in groups if "/job_" in group} == {f"{job}/step_sbcast_1"}, groups
+        # As many hierarchies as a task of the job is in, so cores, devices and processes are limited, too.
+        groups = [group for group in groups if "/job_" in group]
+        assert len(groups) == len(hierarchies_of(limits, job)), groups
+        assert int(pathlib.Path(f"/proc/{pid}/status").read_text().split("Uid:")[1].split()[0]) != 0
+        most = [int(pathlib.Path(group, name).read_text()) for group in groups
+                for name in ("memory.max", "memory.limit_in_bytes") if pathlib.Path(group, name).exists()]
+        assert most == [64 << 20], most
+        assert int(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text()) == 1000
+        limits.run("scancel", job)
+        limits.wait_state(job, "CANCELLED")
+        limits.wait_idle()
+        assert not os.path.exists(f"/proc/{pid}")
+        until(lambda: not any(os.path.exists(os.path.dirname(group)) for group in groups), what="the end of the groups")
+        client.send_signal(signal.SIGCONT)
+        client.communicate(timeout=60)
+        assert client.returncode == 1 and not (limits.work / "endless.copy").exists()
+    finally:
+        client.kill()
+        limits.run("scancel", job, rc=None)
 
 
 # ---- processes ----------------------------------------------------------------------------------
