@@ -56,6 +56,7 @@ Engine::~Engine() {
 Result<void> Engine::load() {
   auto done = read_store(clock_.seconds());
   if (!done) return done;
+  publish_trust();
   // Owners of interactive jobs have lost us and look for us now.
   const Moment until = clock_.moment() + kRestartGrace;
   for (const auto& [id, job] : state_->jobs()) {
@@ -244,6 +245,11 @@ void Engine::flush() {
   if (!changed_nodes_.empty() || all_changed_) stale_ = true;
   if (!changed_jobs_.empty() || all_jobs_changed_ || published_round_ != state_->priority_round()) {
     stale_jobs_ = true;
+  }
+  if (trust_changed_) {
+    publish_trust();
+    if (auto kept = parts_.identities.keep_addresses(); !kept)
+      log_.error("{}", kept.error().what());
   }
   parts_.front.act(outbox_.take());
 }

@@ -37,6 +37,7 @@
 #include "controller/request_counts.h"
 #include "controller/setup.h"
 #include "controller/tickets.h"
+#include "controller/trust.h"
 #include "controller/users.h"
 #include "job/state.h"
 #include "store/store.h"
@@ -196,16 +197,26 @@ class Engine {
   [[nodiscard]] Log::Source log_of(const Request& request);
   // membership.cpp
   void join_node(Turn& turn, const Request& request);
-  Result<void> make_invited_node(Turn& turn, const wire::JoinNode& message);
+  void refuse_join(Peer peer, const Error& why);
+  /// Returns the agent of the machine that was the node before.
+  std::optional<Peer> accept_join(Peer peer, const Identities::Offer& offer,
+                                  const std::string& from, bool files, job::Time now);
+  Result<void> make_invited_node(Turn& turn, const std::string& name,
+                                 const wire::Hardware& hardware);
   void put_conf_files(wire::NodeJoined& reply) const;
   void renew_identity(Turn& turn, const Request& request);
   void make_tokens(Turn& turn, const Request& request);
   void revoke_nodes(Turn& turn, const Request& request);
+  Result<void> revoke_tokens(const std::string& user, const Caller& by);
   void vouch(Turn& turn, const Request& request);
+  [[nodiscard]] bool may_vouch(const tls::Bearer& bearer, std::uint32_t uid) const;
+  void close_vouched_without_job();
   [[nodiscard]] std::uint32_t own_group(std::uint32_t uid, std::uint32_t said);
+  /// Who is believed, made anew from the configuration and the identities.
+  void publish_trust();
   Result<std::vector<std::string>> known_nodes(const std::string& list) const;
   Result<std::vector<std::string>> new_nodes(const std::string& list) const;
-  void new_identity(Turn& turn, const std::string& node);
+  [[nodiscard]] std::optional<Peer> new_identity(const std::string& node);
   void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);
   void job_begun(Turn& turn, const Request& request);
   void job_gone(Turn& turn, const Request& request);
@@ -290,6 +301,14 @@ class Engine {
   std::vector<Event> postponed_;
   std::uint32_t next_job_id_ = 0;
   bool damage_told_ = false;
+
+  struct Vouched {
+    std::shared_ptr<const tls::Bearer> node;
+    std::uint32_t uid = 0;
+  };
+  std::map<Peer, Vouched> vouched_;     // connections of users that are so by the word of a node
+  std::shared_ptr<const Trust> trust_;  // as the network thread has it
+  bool trust_changed_ = false;          // it is made anew at the end of the turn
 
   // What readers have not seen yet
   std::set<job::JobId> changed_jobs_;

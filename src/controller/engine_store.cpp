@@ -98,6 +98,8 @@ store::Batch Engine::batch_of(Turn& turn) {
   batch.next_job_id = dirty.next_job_id;
   batch.synced = dirty.sync || dirty.next_job_id;
   note_changes(batch, dirty.forgotten);
+  // Jobs, and with them what they are on, change by being stored.
+  if (!batch.jobs.empty() || !batch.nodes.empty()) close_vouched_without_job();
   return batch;
 }
 

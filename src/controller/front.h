@@ -22,6 +22,7 @@
 #include "controller/access.h"
 #include "controller/caller.h"
 #include "controller/log.h"
+#include "controller/trust.h"
 #include "net/connection.h"
 #include "net/door.h"
 #include "net/listener.h"
@@ -43,7 +44,7 @@ struct Request {
   std::string payload;
   /// Of the node whose certificate was shown; null on a unix socket and for users.
   std::shared_ptr<const tls::Bearer> node = {};
-  /// Of a registration over TCP: the address it came from.
+  /// Of a node that registers or joins over TCP: the address it came from.
   std::string from = {};
 };
 
@@ -66,8 +67,8 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  /// uids beside root that may do all.
-  void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
+  /// Who is believed from now on; from any thread. Before it is listened.
+  void set_trust(std::shared_ptr<const Trust> trust);
   /// max_script_size; from any thread.
   void set_most_script(std::size_t bytes) { most_script_ = bytes; }
   Result<void> listen_unix(const std::string& path, mode_t mode);
@@ -91,6 +92,9 @@ class Front {
     bool keep = false;                // it is silent for long and matters; tell when it closes
     bool agent = false;               // it is an agent from now on
     std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on
+    // Of no peer: all connections are closed that were opened with
+    std::string close_node = {};                     // a certificate for this node
+    std::optional<std::uint32_t> close_tokens = {};  // a token of this user
   };
   void act(Act act);
   void act(std::vector<Act> acts);
@@ -102,7 +106,8 @@ class Front {
     std::shared_ptr<net::Connection> connection;
     Caller caller;
     Standing standing;
-    std::shared_ptr<const tls::Bearer> node;  // whose certificate was shown
+    std::shared_ptr<const tls::Bearer> node;     // whose certificate was shown
+    std::shared_ptr<const tls::Bearer> voucher;  // who said that it is this user; then no node's
     bool busy = false;
     bool kept = false;
     std::deque<std::pair<wire::Kind, std::string>> waiting;
@@ -122,7 +127,7 @@ class Front {
   /// The TLS handshake is over: a node has shown a certificate, others have to say who they are.
   void secured(Peer peer);
   void greet(Peer peer, const wire::Frame& frame);
-  void greeted(Peer peer, Result<auth::Caller> who);
+  void greeted(Peer peer, Result<Caller> who);
   void become(Link& link, const Caller& caller);
   /// Tells why and closes.
   void turn_away(Peer peer, const Error& why);
@@ -136,14 +141,14 @@ class Front {
   void drained(Peer peer);
   void read_or_not(Link& link);
   void closed(Peer peer, std::string_view reason);
+  void close_revoked(const Act& act);
   void run_acts();
-  [[nodiscard]] Caller caller_of(std::uint32_t uid, std::uint32_t gid) const;
+  [[nodiscard]] std::shared_ptr<const Trust> trust() const;
 
   net::Loop& loop_;
   Log& log_;
   Handlers handlers_;
   std::atomic<std::size_t> most_script_ = wire::kUsualScript;
-  std::vector<std::uint32_t> privileged_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   net::Door door_;
   std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
@@ -153,8 +158,9 @@ class Front {
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for posted calls
-  std::mutex mutex_;                                                        // guards acts_
+  mutable std::mutex mutex_;  // guards acts_ and trust_
   std::vector<Act> acts_;
+  std::shared_ptr<const Trust> trust_ = std::make_shared<const Trust>();
 };
 
 }  // namespace berth::controller

@@ -168,7 +168,6 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
   const std::vector<std::string> addresses =
       other_machines ? own_addresses(options.setup.keys()) : std::vector<std::string>();
-  s.front_.set_privileged({options.setup.slurm_uid, ::geteuid()});
   s.front_.set_most_script(options.setup.policy.max_script);
   for (const std::string& note : options.setup.notes) log.info("{}", note);
   log.info("berthctld, epoch {}, {} nodes, state in {}", *epoch, options.setup.cluster.nodes.size(),
