@@ -79,6 +79,7 @@ class Berth(Remote):
     name = "berth"
     port = 28317
     bin = systems.Berth.bin
+    extra = "SlurmctldParameters=munge_admins\n"  # commands are root's
 
     def start(self):
         self.spawn_on(0, self.bin / "berthctld", "-f", self.hosts[0].conf, "--foreground", "--state", self.hosts[0].home / "state")

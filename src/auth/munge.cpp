@@ -1,6 +1,5 @@
 #include "auth/munge.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <munge.h>
 
@@ -25,14 +24,6 @@ std::unexpected<Error> no_munge(const char* what, munge_err_t trouble) {
   return fail(
       Code::no_credential, fmt::format("{}: {}", what, ::munge_strerror(trouble)),
       absent ? "munged does not answer: it has to run on this host, with the cluster's key" : "");
-}
-
-std::string host_of(munge_ctx_t context) {
-  in_addr address{};
-  if (::munge_ctx_get(context, MUNGE_OPT_ADDR4, &address) != EMUNGE_SUCCESS) return {};
-  char text[INET_ADDRSTRLEN]{};
-  ::inet_ntop(AF_INET, &address, text, sizeof text);
-  return text;
 }
 
 /// What a credential is made for: by whom it is used, for whom it is, in which session. It is no
@@ -81,8 +72,6 @@ Result<Caller> check_hello(const wire::Hello& hello, const std::string& binding)
       signed_part_of(hello, binding)) {
     return fail(Code::no_credential, "the munge credential was made for something else");
   }
-  caller.host = host_of(context.get());
-  caller.program = hello.program();
   return caller;
 }
 

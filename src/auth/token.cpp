@@ -87,7 +87,8 @@ bool same_bytes(std::string_view a, std::string_view b) {
 }
 
 std::string user_token(const UserClaim& claim, std::string_view cluster_key) {
-  const std::string body = base64url(fmt::format("{}:{}:{}", claim.uid, claim.gid, claim.expires));
+  const std::string body =
+      base64url(fmt::format("{}:{}:{}:{}", claim.uid, claim.gid, claim.expires, claim.generation));
   return fmt::format("{}{}.{}", kUserPrefix, body,
                      base64url(hmac(user_tokens_key(cluster_key), body)));
 }
@@ -107,11 +108,12 @@ Result<UserClaim> check_user_token(std::string_view text, std::string_view clust
   unsigned uid = 0;
   unsigned gid = 0;
   long long expires = 0;
-  if (std::sscanf(words.c_str(), "%u:%u:%lld", &uid, &gid, &expires) != 3) {
+  unsigned long long generation = 0;
+  if (std::sscanf(words.c_str(), "%u:%u:%lld:%llu", &uid, &gid, &expires, &generation) != 4) {
     return bad_user_token("cannot be read");
   }
   if (expires < now) return bad_user_token("has expired");
-  return UserClaim{.uid = uid, .gid = gid, .expires = expires};
+  return UserClaim{.uid = uid, .gid = gid, .expires = expires, .generation = generation};
 }
 
 }  // namespace berth::auth

@@ -30,6 +30,7 @@ struct UserClaim {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::int64_t expires = 0;
+  std::uint64_t generation = 0;  // of the user's tokens: others than the present ones are void
 };
 std::string user_token(const UserClaim& claim, std::string_view cluster_key);
 /// `now`: Unix seconds.

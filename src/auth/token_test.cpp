@@ -37,11 +37,13 @@ TEST(JoinToken, SurvivesAsOneWord) {
 
 TEST(UserToken, SpeaksForWhomItWasMadeUntilItEnds) {
   const std::string key = random_bytes(32);
-  const std::string text = user_token({.uid = 1000, .gid = 100, .expires = 50}, key);
+  const std::string text =
+      user_token({.uid = 1000, .gid = 100, .expires = 50, .generation = 3}, key);
   const auto claim = check_user_token(text, key, 50);
   ASSERT_TRUE(claim);
   EXPECT_EQ(claim->uid, 1000U);
   EXPECT_EQ(claim->gid, 100U);
+  EXPECT_EQ(claim->generation, 3U);
   EXPECT_FALSE(check_user_token(text, key, 51)) << "expired";
   EXPECT_FALSE(check_user_token(text, random_bytes(32), 0)) << "of another cluster";
 }

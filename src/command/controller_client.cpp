@@ -88,13 +88,19 @@ bool controller_is_here(const std::string& conf, const net::Surroundings& who) {
   });
 }
 
-/// Within a job on a machine that has no munge: the node's agent says who calls.
-Result<net::Client> call_by_agent(const std::string& path, const std::string& program) {
+/// Within a job: the node's agent says who calls. `ask_first`: it is seen whether the controller
+/// believes it, because there is another way to go.
+Result<net::Client> call_by_agent(const std::string& path, const std::string& program,
+                                  bool ask_first) {
   auto client = net::Client::connect(net::Address::unix_socket(path), kConnectPatience);
   if (!client) return client;
   wire::CallController call;
   call.set_program(program);
   client->queue(call);
+  if (!ask_first) return client;
+  if (auto pong = client->ask<wire::Pong>(wire::Ping(), kConnectPatience); !pong) {
+    return pass(std::move(pong.error()));
+  }
   return client;
 }
 
@@ -170,11 +176,13 @@ Result<net::Client> reach_controller(const request::Environment& environment,
     if (client) return client;
   }
   const std::vector<net::Address> addresses = controller_addresses(conf);
-  const bool has_proof =
-      !value_of(environment, "SLURM_JWT").empty() || ::access(kMungeSocket, F_OK) == 0;
-  if (!addresses.empty() && !has_proof && !controller_is_here(conf, who)) {
+  // A token is the caller's own choice. Then the agent of this machine, since munge of nodes is not
+  // believed as a rule; who has no job here goes on to munge.
+  const bool has_token = !value_of(environment, "SLURM_JWT").empty();
+  const bool has_munge = ::access(kMungeSocket, F_OK) == 0;
+  if (!addresses.empty() && !has_token && !controller_is_here(conf, who)) {
     for (const std::string& path : net::node_sockets(conf, who)) {
-      if (auto client = call_by_agent(path, std::string(program))) return client;
+      if (auto client = call_by_agent(path, std::string(program), has_munge)) return client;
     }
   }
   std::string trouble;

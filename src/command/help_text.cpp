@@ -37,9 +37,11 @@ Administration
   create reservation [ReservationName=NAME] StartTime= Duration= Nodes= | NodeCnt= | TRES= Users=…
   update ReservationName=NAME KEY=VALUE… | skip     delete ReservationName=NAME
   reconfigure | shutdown | setdebug LEVEL
-  token node=LIST                 for machines to join with: berth join TOKEN
+  token node=LIST [lifespan=SECONDS]           for machines to join with: berth join -
+  token newnode=LIST [lifespan=SECONDS]        the same, for machines that slurm.conf does not name
   token [username=NAME] [lifespan=SECONDS]     SLURM_JWT=…, which says who calls where no munge does
   revoke node=LIST                their identities are void: a machine that was lost or stolen
+  revoke username=NAME            the tokens he has are void
 
 Options
   -a, --all         hidden partitions too       -d, --details    what a job holds on each node

@@ -1,4 +1,4 @@
-// berth join TOKEN: this machine becomes a node of the cluster that made the token. berthd, which
+// berth join: this machine becomes a node of the cluster that made the token. berthd, which
 // will use the identity, does the work.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,16 +19,16 @@ namespace berth::command {
 namespace {
 
 constexpr std::string_view kJoinUsage =
-    R"(usage: berth join TOKEN [--state DIR]
-       berth join TOKEN -f slurm.conf [--spool DIR] [-N NAME]
+    R"(usage: berth join - [--state DIR]
+       berth join - -f slurm.conf [--spool DIR] [-N NAME]
 
 Makes this machine a node of the cluster that made the token. On the controller's host
 
   scontrol token node=NAME       for a node of slurm.conf
   scontrol token newnode=NAME    for one that it does not name; the machine says what it has
 
-prints one, as does berth up --listen; it is good once, for an hour. - instead of TOKEN reads it
-from standard input, where other users of this machine do not see it.
+prints one, as does berth up --listen; it is good once, for an hour. It is read from standard
+input. As an argument in place of - it works too, but other users of this machine see it there.
 
 Where a slurm.conf is found (-f, SLURM_CONF, /etc/slurm/slurm.conf) it is used; then start berthd.
 Where there is none, it comes from the controller into a state directory, and berthd is started.

@@ -1,5 +1,5 @@
 // scontrol token: for a machine to join the cluster with, or to prove who a user is. scontrol
-// revoke: the identity of a node is void.
+// revoke: the identity of a node is void, or the tokens of a user are.
 #include <fmt/format.h>
 
 #include "command/scontrol.h"
@@ -53,19 +53,23 @@ int token(Session& session, Words words) {
 }
 
 int revoke(Session& session, Words words) {
+  wire::RevokeNodes ask;
   std::string list;
   for (const std::string& word : words) {
     const std::size_t eq = word.find('=');
     const bool named = eq != std::string::npos;
     const std::string key = named ? text::to_lower(word.substr(0, eq)) : "node";
+    if (key == "username" && eq + 1 < word.size() && ask.user().empty()) {
+      ask.set_user(word.substr(eq + 1));
+      continue;
+    }
     if (key != "node" && key != "nodes") {
       return session.refuse(fmt::format("unknown word for revoke: {}", word),
-                            "scontrol revoke node=LIST");
+                            "scontrol revoke node=LIST, or scontrol revoke username=NAME");
     }
     if (!list.empty()) list += ',';
     list += named ? word.substr(eq + 1) : word;
   }
-  wire::RevokeNodes ask;
   ask.set_nodes(list);
   const auto done = session.ask<wire::Done>(ask);
   return done ? 0 : session.complain("revoke", done.error());

@@ -240,7 +240,7 @@ Result<void> print_invitations(const ClusterHome& home, const std::string& nodes
   fmt::print(
       "on the other machines, where berth is installed (each line is good once, for an hour):\n");
   for (int i = 0; i < made->tokens_size(); ++i) {
-    fmt::print("  {}:  berth join {}\n", made->names(i), made->tokens(i));
+    fmt::print("  {}:  echo {} | berth join -\n", made->names(i), made->tokens(i));
   }
   return {};
 }

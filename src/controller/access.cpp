@@ -34,8 +34,9 @@ Rule rule_of(wire::Kind kind) {
     case Kind::JoinNode:
       return {kind, Who::everybody, Where::state};
     case Kind::RenewIdentity:
-    case Kind::Hello:  // a node vouches for a user; the others' are taken by the network thread
       return {kind, Who::node, Where::state};
+    case Kind::Hello:  // a node vouches for a user; the others' are taken by the network thread
+      return {kind, Who::new_node, Where::state};
     case Kind::Reconfigure:
     case Kind::Shutdown:
     case Kind::SetDebug:
@@ -150,6 +151,8 @@ bool may_send(const Rule& rule, const Standing& standing) {
       return agent && standing.registered;
     case Who::node:
       return standing.role == Role::node;
+    case Who::new_node:
+      return standing.role == Role::node && !standing.registered;
   }
   return false;
 }

@@ -31,6 +31,7 @@ enum class Who {
   new_agent,  // who may become an agent: a node, or an administrator on this machine
   agent,      // the same, on a connection that is registered
   node,       // a node, by its certificate
+  new_node,   // the same, on a connection that is not registered: it becomes a user's
 };
 
 enum class Where {

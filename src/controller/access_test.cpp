@@ -57,6 +57,7 @@ bool expected(const std::string& who, const Standing& standing) {
   if (who == "new-agents") return agent;
   if (who == "agents") return agent && standing.registered;
   if (who == "nodes") return standing.role == Role::node;
+  if (who == "new-nodes") return standing.role == Role::node && !standing.registered;
   EXPECT_EQ(who, "-");
   return false;
 }

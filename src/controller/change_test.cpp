@@ -32,24 +32,27 @@ class ChangeTest : public ::testing::Test {
     }
   }
 
+  static Caller here(const job::Caller& who) {
+    return {who.uid, who.gid, who.privileged, Proof::socket};
+  }
   static wire::CancelJobs naming(const std::vector<std::string>& names) {
     wire::CancelJobs ask;
     for (const std::string& name : names) *ask.add_jobs() = *wire::parse_job_name(name);
     return ask;
   }
-  wire::Results cancel(const wire::CancelJobs& ask, const Caller& who = kAlice) {
-    return cancel_jobs(c.state, who, ask, users, c.now);
+  wire::Results cancel(const wire::CancelJobs& ask, const job::Caller& who = kAlice) {
+    return cancel_jobs(c.state, here(who), ask, users, c.now);
   }
   wire::Results act(const std::string& action, const std::string& name,
-                    const Caller& who = kAlice) {
+                    const job::Caller& who = kAlice) {
     wire::ActOnJobs ask;
     ask.set_action(action);
     *ask.add_jobs() = *wire::parse_job_name(name);
-    return act_on_jobs(c.state, who, ask, c.now);
+    return act_on_jobs(c.state, here(who), ask, c.now);
   }
   /// "" when it was done, else the text.
   std::string update(const std::string& what, std::vector<std::pair<std::string, std::string>> keys,
-                     const Caller& who = kAlice, const std::string& action = "update") {
+                     const job::Caller& who = kAlice, const std::string& action = "update") {
     wire::Change ask;
     ask.set_what(what);
     ask.set_action(action);
@@ -61,12 +64,12 @@ class ChangeTest : public ::testing::Test {
     ChangeContext context{.setup = setup, .users = users, .fetch = [this](std::uint64_t key) {
                             return std::optional<wire::Asked>(c.blobs.at(key));
                           }};
-    const wire::Done done = change(c.state, who, ask, context, c.now);
+    const wire::Done done = change(c.state, here(who), ask, context, c.now);
     if (!done.has_refusal()) return "";
     return done.refusal().lines().empty() ? done.refusal().code() : done.refusal().lines(0).text();
   }
   std::string update_job(job::JobId id, const std::string& key, const std::string& value,
-                         const Caller& who = kAlice) {
+                         const job::Caller& who = kAlice) {
     return update("job", {{"JobId", std::to_string(id)}, {key, value}}, who);
   }
 };
@@ -215,7 +218,7 @@ TEST_F(ChangeTest, GpusAreTakenOutByHand) {
     return c.state.cluster().nodes[*c.state.cluster().find_node(node)].gpus_out;
   };
   const auto gpu = [&](const std::string& which, const std::string& state,
-                       const std::string& reason = "", const Caller& who = kRoot) {
+                       const std::string& reason = "", const job::Caller& who = kRoot) {
     std::vector<std::pair<std::string, std::string>> keys = {{"gpu", which}, {"State", state}};
     if (!reason.empty()) keys.emplace_back("Reason", reason);
     return update("gpu", keys, who);

@@ -60,6 +60,7 @@ Result<void> Engine::load() {
   figures_.started = figures_.since = clock_.seconds();
   auto done = read_store(clock_.seconds());
   if (!done) return done;
+  publish_trust();
   // Owners of interactive jobs have lost us and look for us now.
   const Moment until = clock_.moment() + kRestartGrace;
   for (const auto& [id, job] : state_->jobs()) {
@@ -259,6 +260,11 @@ void Engine::flush() {
   if (!changed_nodes_.empty() || all_changed_) stale_ = true;
   if (!changed_jobs_.empty() || all_jobs_changed_ || published_round_ != state_->priority_round()) {
     stale_jobs_ = true;
+  }
+  if (trust_changed_) {
+    publish_trust();
+    if (auto kept = parts_.identities.keep_addresses(); !kept)
+      log_.error("{}", kept.error().what());
   }
   parts_.messenger.act(outbox_.take());
 }

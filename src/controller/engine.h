@@ -38,6 +38,7 @@
 #include "controller/request_counts.h"
 #include "controller/setup.h"
 #include "controller/tickets.h"
+#include "controller/trust.h"
 #include "controller/users.h"
 #include "job/state.h"
 #include "store/store.h"
@@ -65,6 +66,8 @@ struct Parts {
   std::function<void()> shut;  // scontrol shutdown
   /// max_script_size is another one.
   std::function<void(std::size_t bytes)> limit_scripts;
+  /// Who is believed about who calls, from now on.
+  std::function<void(std::shared_ptr<const Trust>)> set_trust;
 };
 
 class Engine {
@@ -213,16 +216,26 @@ class Engine {
   [[nodiscard]] Log::Source log_of(const Request& request);
   // membership.cpp
   void join_node(Turn& turn, const Request& request);
-  Result<void> make_invited_node(Turn& turn, const wire::JoinNode& message);
+  void refuse_join(Peer peer, const Error& why);
+  /// Returns the agent of the machine that was the node before.
+  std::optional<Peer> accept_join(Peer peer, const Identities::Offer& offer,
+                                  const std::string& from, bool files, job::Time now);
+  Result<void> make_invited_node(Turn& turn, const std::string& name,
+                                 const wire::Hardware& hardware);
   void put_conf_files(wire::NodeJoined& reply) const;
   void renew_identity(Turn& turn, const Request& request);
   void make_tokens(Turn& turn, const Request& request);
   void revoke_nodes(Turn& turn, const Request& request);
+  Result<void> revoke_tokens(const std::string& user, const Caller& by);
   void vouch(Turn& turn, const Request& request);
+  [[nodiscard]] bool may_vouch(const tls::Bearer& bearer, std::uint32_t uid) const;
+  void close_vouched_without_job();
   [[nodiscard]] std::uint32_t own_group(std::uint32_t uid, std::uint32_t said);
+  /// Who is believed, made anew from the configuration and the identities.
+  void publish_trust();
   Result<std::vector<std::string>> known_nodes(const std::string& list) const;
   Result<std::vector<std::string>> new_nodes(const std::string& list) const;
-  void new_identity(Turn& turn, const std::string& node);
+  [[nodiscard]] std::optional<Peer> new_identity(const std::string& node);
   void lose_unnamed(Turn& turn, Peer peer, const wire::RegisterNodes& message);
   void job_begun(Turn& turn, const Request& request);
   void job_gone(Turn& turn, const Request& request);
@@ -312,6 +325,14 @@ class Engine {
   bool damage_told_ = false;
   bool clock_just_started_ = true;  // what was set while no controller ran is adopted at once
   Moment next_clock_look_;
+
+  struct Vouched {
+    std::shared_ptr<const tls::Bearer> node;
+    std::uint32_t uid = 0;
+  };
+  std::map<Peer, Vouched> vouched_;     // connections of users that are so by the word of a node
+  std::shared_ptr<const Trust> trust_;  // as the network thread has it
+  bool trust_changed_ = false;          // it is made anew at the end of the turn
 
   // What readers have not seen yet
   std::set<job::JobId> changed_jobs_;

@@ -105,6 +105,8 @@ store::Batch Engine::batch_of(Turn& turn) {
   batch.clock = clock_mark();
   batch.synced = dirty.sync || dirty.next_job_id;
   note_changes(batch, dirty.forgotten);
+  // Jobs, and with them what they are on, change by being stored.
+  if (!batch.jobs.empty() || !batch.nodes.empty()) close_vouched_without_job();
   return batch;
 }
 

@@ -63,12 +63,14 @@ void Front::drop_all() {
   for (auto& [peer, link] : std::exchange(links_, {})) link.connection->close();
 }
 
-Caller Front::caller_of(std::uint32_t uid, std::uint32_t gid) const {
-  Caller caller;
-  caller.uid = uid;
-  caller.gid = gid;
-  caller.privileged = uid == 0 || std::ranges::find(privileged_, uid) != privileged_.end();
-  return caller;
+void Front::set_trust(std::shared_ptr<const Trust> trust) {
+  const std::lock_guard lock(mutex_);
+  trust_ = std::move(trust);
+}
+
+std::shared_ptr<const Trust> Front::trust() const {
+  const std::lock_guard lock(mutex_);
+  return trust_;
 }
 
 void Front::accept(std::shared_ptr<net::Connection> connection) {
@@ -77,7 +79,10 @@ void Front::accept(std::shared_ptr<net::Connection> connection) {
   Link link;
   const auto evicted = [this, peer](const std::string& why) { closed(peer, why); };
   if (connection->is_unix()) {
-    become(link, caller_of(connection->peer()->uid, connection->peer()->gid));
+    const auto caller =
+        trust()->admit(connection->peer()->uid, connection->peer()->gid, Proof::socket);
+    if (!caller) return;
+    become(link, *caller);
     link.visit =
         door_.enter(connection, {.uid = link.caller.uid, .free = link.caller.privileged}, evicted);
     connection->limit_frames(link.caller.privileged ? wire::kMostBytes : wire::kUserBytes);
@@ -198,19 +203,24 @@ void Front::greet(Peer peer, const wire::Frame& frame) {
     const auto claim =
         auth::check_user_token(hello->token(), remote_->cluster_key, clock_.seconds());
     if (!claim) return greeted(peer, pass(claim.error()));
-    return greeted(peer, auth::Caller{.uid = claim->uid, .gid = claim->gid});
+    return greeted(peer, trust()->admit_token(*claim));
+  }
+  if (auto good = trust()->munge_from(link.connection->remote_host()); !good) {
+    return greeted(peer, pass(std::move(good.error())));
   }
   link.busy = true;
   const std::string binding = link.connection->session()->binding(auth::kCallerPurpose);
   checker_->check(std::move(*hello), binding,
                   [this, peer, alive = std::weak_ptr(alive_)](Result<auth::Caller> who) {
                     loop_.post([this, peer, alive, who = std::move(who)]() mutable {
-                      if (!alive.expired()) greeted(peer, std::move(who));
+                      if (alive.expired()) return;
+                      greeted(peer, who ? trust()->admit(who->uid, who->gid, Proof::munge)
+                                        : pass(std::move(who.error())));
                     });
                   });
 }
 
-void Front::greeted(Peer peer, Result<auth::Caller> who) {
+void Front::greeted(Peer peer, Result<Caller> who) {
   const auto found = links_.find(peer);
   if (found == links_.end()) return;
   Link& link = found->second;
@@ -219,7 +229,7 @@ void Front::greeted(Peer peer, Result<auth::Caller> who) {
     log_.of(host).info("refused a connection from {}: {}", host, who.error().what());
     return turn_away(peer, who.error());
   }
-  become(link, caller_of(who->uid, who->gid));
+  become(link, *who);
   if (!link.visit->introduce(link.connection,
                              {.uid = link.caller.uid, .free = link.caller.privileged})) {
     return closed(peer, "too many connections");
@@ -261,7 +271,9 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
     link.visit->begin_work(payload.size());
   }
   Request request{peer, link.caller, kind, std::move(payload), link.node};
-  if (kind == wire::Kind::RegisterNodes) request.from = link.connection->remote_host();
+  if (kind == wire::Kind::RegisterNodes || kind == wire::Kind::JoinNode) {
+    request.from = link.connection->remote_host();
+  }
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
   } else {
@@ -339,7 +351,7 @@ void Front::closed(Peer peer, std::string_view reason) {
   if (!reason.empty()) log_.debug("connection of uid {} closed: {}", link.caller.uid, reason);
   if (link.connection->open()) link.connection->close();
   link.visit->end_work();
-  if (link.kept) handlers_.closed(peer);
+  if (link.kept || link.voucher) handlers_.closed(peer);
   if (link.paging && handlers_.pages_unwanted) handlers_.pages_unwanted(peer);
   if (starved_.contains(link.caller.uid)) {
     // Not from here: the caller may be in the middle of another one of this user.
@@ -347,6 +359,21 @@ void Front::closed(Peer peer, std::string_view reason) {
       if (!alive.expired()) next_of_user(uid);
     });
   }
+}
+
+void Front::close_revoked(const Act& act) {
+  const auto is_of_node = [&](const std::shared_ptr<const tls::Bearer>& bearer) {
+    return bearer && !act.close_node.empty() &&
+           std::ranges::find(bearer->nodes, act.close_node) != bearer->nodes.end();
+  };
+  std::vector<Peer> peers;
+  for (const auto& [peer, link] : links_) {
+    const bool by_token = act.close_tokens && link.caller.proof == Proof::token &&
+                          link.standing.role != Role::stranger &&
+                          link.caller.uid == *act.close_tokens;
+    if (by_token || is_of_node(link.node) || is_of_node(link.voucher)) peers.push_back(peer);
+  }
+  for (const Peer peer : peers) closed(peer, "what it was opened with is revoked");
 }
 
 void Front::act(Act act) {
@@ -380,10 +407,14 @@ void Front::run_acts() {
     acts.swap(acts_);
   }
   for (Act& act : acts) {
+    if (act.close_tokens || !act.close_node.empty()) {
+      close_revoked(act);
+      continue;
+    }
     const auto found = links_.find(act.peer);
     if (found == links_.end()) {
       // It closed before anybody said that it matters.
-      if (act.keep || act.agent) handlers_.closed(act.peer);
+      if (act.keep || act.agent || act.user) handlers_.closed(act.peer);
       if (act.page && handlers_.pages_unwanted) handlers_.pages_unwanted(act.peer);
       continue;
     }
@@ -393,6 +424,7 @@ void Front::run_acts() {
       link.connection->keep();
       link.visit->keep();
     }
+    if (act.user) link.voucher = std::move(link.node);  // no node's any more
     if ((act.agent && link.node && !link.standing.registered) || act.user) {
       const net::Door::Who who{.uid = act.user ? act.user->uid : 0, .free = !act.user};
       if (!link.visit->introduce(link.connection, who)) {
@@ -403,7 +435,6 @@ void Front::run_acts() {
     if (act.agent) link.standing.registered = true;
     if (act.user) {
       become(link, *act.user);
-      link.node.reset();
       link.connection->limit_frames(wire::kUserBytes);
     }
     if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));

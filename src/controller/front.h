@@ -24,6 +24,7 @@
 #include "controller/caller.h"
 #include "controller/log.h"
 #include "controller/messenger.h"
+#include "controller/trust.h"
 #include "net/connection.h"
 #include "net/door.h"
 #include "net/listener.h"
@@ -42,7 +43,7 @@ struct Request {
   std::string payload;
   /// Of the node whose certificate was shown; null on a unix socket and for users.
   std::shared_ptr<const tls::Bearer> node = {};
-  /// Of a registration over TCP: the address it came from.
+  /// Of a node that registers or joins over TCP: the address it came from.
   std::string from = {};
 };
 
@@ -63,8 +64,8 @@ class Front final : public Messenger {
   Front(net::Loop& loop, Log& log, const Clock& clock, Handlers handlers);
   ~Front() override;
 
-  /// uids beside root that may do all.
-  void set_privileged(std::vector<std::uint32_t> uids) { privileged_ = std::move(uids); }
+  /// Who is believed from now on; from any thread. Before it is listened.
+  void set_trust(std::shared_ptr<const Trust> trust);
   /// max_script_size; from any thread.
   void set_most_script(std::size_t bytes) { most_script_ = bytes; }
   Result<void> listen_unix(const std::string& path, mode_t mode);
@@ -88,7 +89,8 @@ class Front final : public Messenger {
     std::shared_ptr<net::Connection> connection;
     Caller caller;
     Standing standing;
-    std::shared_ptr<const tls::Bearer> node;  // whose certificate was shown
+    std::shared_ptr<const tls::Bearer> node;     // whose certificate was shown
+    std::shared_ptr<const tls::Bearer> voucher;  // who said that it is this user; then no node's
     bool busy = false;
     bool kept = false;
     std::deque<std::pair<wire::Kind, std::string>> waiting;
@@ -108,7 +110,7 @@ class Front final : public Messenger {
   /// The TLS handshake is over: a node has shown a certificate, others have to say who they are.
   void secured(Peer peer);
   void greet(Peer peer, const wire::Frame& frame);
-  void greeted(Peer peer, Result<auth::Caller> who);
+  void greeted(Peer peer, Result<Caller> who);
   void become(Link& link, const Caller& caller);
   /// Tells why and closes.
   void turn_away(Peer peer, const Error& why);
@@ -122,15 +124,15 @@ class Front final : public Messenger {
   void drained(Peer peer);
   void read_or_not(Link& link);
   void closed(Peer peer, std::string_view reason);
+  void close_revoked(const Act& act);
   void run_acts();
-  [[nodiscard]] Caller caller_of(std::uint32_t uid, std::uint32_t gid) const;
+  [[nodiscard]] std::shared_ptr<const Trust> trust() const;
 
   net::Loop& loop_;
   Log& log_;
   const Clock& clock_;
   Handlers handlers_;
   std::atomic<std::size_t> most_script_ = wire::kUsualScript;
-  std::vector<std::uint32_t> privileged_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   net::Door door_;
   std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
@@ -140,8 +142,9 @@ class Front final : public Messenger {
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for posted calls
-  std::mutex mutex_;                                                        // guards acts_
+  mutable std::mutex mutex_;  // guards acts_ and trust_
   std::vector<Act> acts_;
+  std::shared_ptr<const Trust> trust_ = std::make_shared<const Trust>();
 };
 
 }  // namespace berth::controller

@@ -10,6 +10,18 @@
 #include "base/whole_file.h"
 
 namespace berth::controller {
+namespace {
+
+bool used(const wire::PendingToken& token) {
+  return !token.certificate().empty();
+}
+
+std::unexpected<Error> used_before() {
+  return fail(Code::no_credential, "the token is not known, or was used before",
+              "a token is good once; `scontrol token node=NAME` makes another");
+}
+
+}  // namespace
 
 std::string authority_path(const std::string& state) {
   return state + '/' + kAuthorityFile;
@@ -34,6 +46,7 @@ Result<Identities> Identities::load(const std::string& state, const std::string&
     const std::string id = token.id();
     out.tokens_[id] = std::move(token);
   }
+  for (const wire::UserTokens& user : file.users()) out.users_[user.uid()] = user.generation();
   return out;
 }
 
@@ -41,6 +54,11 @@ Result<void> Identities::save() const {
   wire::Identities file;
   for (const auto& [name, node] : nodes_) *file.add_nodes() = node;
   for (const auto& [id, token] : tokens_) *file.add_tokens() = token;
+  for (const auto& [uid, generation] : users_) {
+    wire::UserTokens& user = *file.add_users();
+    user.set_uid(uid);
+    user.set_generation(generation);
+  }
   return write_whole_file(path_, file.SerializeAsString(), 0600);
 }
 
@@ -83,8 +101,7 @@ Result<wire::PendingToken> Identities::invitation(const wire::JoinNode& message,
   const auto found = tokens_.find(message.id());
   if (found == tokens_.end() ||
       !auth::same_bytes(found->second.secret_hash(), auth::secret_hash(message.secret()))) {
-    return fail(Code::no_credential, "the token is not known, or was used before",
-                "a token is good once; `scontrol token node=NAME` makes another");
+    return used_before();
   }
   if (found->second.expires() < now) {
     return fail(Code::no_credential, "the token has expired",
@@ -93,26 +110,50 @@ Result<wire::PendingToken> Identities::invitation(const wire::JoinNode& message,
   return found->second;
 }
 
-Result<Identities::Joined> Identities::join(const wire::JoinNode& message, job::Time now) {
+Result<Identities::Offer> Identities::offer(const wire::JoinNode& message, job::Time now) const {
   const auto invited = invitation(message, now);
   if (!invited) return pass(invited.error());
-  const wire::PendingToken& token = *invited;
-  const auto issued = authority_.issue_node(message.wish(), {token.node()});
-  if (!issued) return pass(issued.error());
+  Offer out{.token = *invited, .certificate = {}, .serial = {}};
+  if (used(*invited)) {
+    // The machine that has used it did not hear the answer.
+    const auto bearer = tls::bearer_of(invited->certificate());
+    if (invited->wish_hash() != auth::secret_hash(message.wish()) || !bearer ||
+        !check(*bearer, invited->node())) {
+      return used_before();
+    }
+    out.certificate = invited->certificate();
+    out.serial = bearer->serial;
+    return out;
+  }
+  auto issued = authority_.issue_node(message.wish(), {invited->node()});
+  if (!issued) return pass(std::move(issued.error()));
+  out.token.set_wish_hash(auth::secret_hash(message.wish()));
+  out.certificate = std::move(issued->certificate);
+  out.serial = std::move(issued->serial);
+  return out;
+}
+
+Result<bool> Identities::accept(const Offer& offer, const std::string& from, job::Time now) {
+  if (used(offer.token)) return false;
+  const auto token = tokens_.find(offer.token.id());
+  if (token == tokens_.end() || used(token->second)) return used_before();
   const auto tokens = tokens_;
   const auto nodes = nodes_;
-  tokens_.erase(token.id());
-  wire::NodeIdentity& node = nodes_[token.node()];
-  node.set_node(token.node());
+  token->second.set_wish_hash(offer.token.wish_hash());
+  token->second.set_certificate(offer.certificate);
+  token->second.set_expires(std::min<job::Time>(offer.token.expires(), now + kJoinTokenSeconds));
+  wire::NodeIdentity& node = nodes_[offer.token.node()];
+  node.set_node(offer.token.node());
   node.set_generation(node.generation() + 1);
-  node.set_serial(issued->serial);
+  node.set_serial(offer.serial);
   node.clear_before();
+  if (!from.empty()) node.set_address(from);
   if (auto saved = save(); !saved) {
     tokens_ = tokens;
     nodes_ = nodes;
     return pass(std::move(saved.error()));
   }
-  return Joined{.certificate = issued->certificate, .node = token.node()};
+  return true;
 }
 
 Result<std::string> Identities::renew(const tls::Bearer& bearer, const std::string& wish) {
@@ -153,6 +194,16 @@ Result<void> Identities::revoke(const std::vector<std::string>& names) {
   return {};
 }
 
+Result<void> Identities::revoke_tokens(std::uint32_t uid) {
+  const auto users = users_;
+  ++users_[uid];
+  if (auto saved = save(); !saved) {
+    users_ = users;
+    return saved;
+  }
+  return {};
+}
+
 Result<void> Identities::check(const tls::Bearer& bearer, const std::string& node) const {
   const bool named = std::ranges::find(bearer.nodes, node) != bearer.nodes.end();
   if (!named) {
@@ -182,6 +233,33 @@ Result<void> Identities::seen(const tls::Bearer& bearer) {
     found->second.clear_before();
   }
   return changed ? save() : Result<void>();
+}
+
+bool Identities::is_at(const tls::Bearer& bearer, const std::string& from) {
+  if (from.empty()) return false;
+  bool changed = false;
+  for (const std::string& name : bearer.nodes) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end() || !check(bearer, name) || found->second.address() == from) continue;
+    found->second.set_address(from);
+    changed = true;
+  }
+  addresses_changed_ |= changed;
+  return changed;
+}
+
+Result<void> Identities::keep_addresses() {
+  if (!addresses_changed_) return {};
+  addresses_changed_ = false;  // a write that fails is not tried again before the next change
+  return save();
+}
+
+std::map<std::string, std::string> Identities::addresses() const {
+  std::map<std::string, std::string> out;
+  for (const auto& [name, node] : nodes_) {
+    if (!node.address().empty()) out[name] = node.address();
+  }
+  return out;
 }
 
 }  // namespace berth::controller

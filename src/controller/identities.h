@@ -1,4 +1,5 @@
-// Which certificates are good for which nodes, and the tokens that machines may still join with.
+// Which certificates are good for which nodes, the tokens that machines may still join with, and
+// which tokens of users are void.
 // Kept in the file `identities` of the state directory, written before anything is handed out. Of
 // the state thread.
 //
@@ -49,20 +50,38 @@ class Identities {
   /// What the secret in the message was made for, or why it is no good. It is not spent.
   [[nodiscard]] Result<wire::PendingToken> invitation(const wire::JoinNode& message,
                                                       job::Time now) const;
-  struct Joined {
+  struct Offer {
+    wire::PendingToken token;
     std::string certificate;
-    std::string node;
+    std::string serial;
   };
-  /// The secret is spent, what the node had before is void.
-  Result<Joined> join(const wire::JoinNode& message, job::Time now);
+  /// The certificate that the machine would get; nothing is spent. Who has used the token and sends
+  /// the same wish again has not heard the answer, and gets the same certificate.
+  [[nodiscard]] Result<Offer> offer(const wire::JoinNode& message, job::Time now) const;
+  /// The token is spent, what the node had before is void; false when the offer was accepted
+  /// before. `from`: the address of the machine.
+  Result<bool> accept(const Offer& offer, const std::string& from, job::Time now);
   /// A new certificate for the same nodes.
   Result<std::string> renew(const tls::Bearer& bearer, const std::string& wish);
   Result<void> revoke(const std::vector<std::string>& nodes);
+  /// All tokens that the user has are void.
+  Result<void> revoke_tokens(std::uint32_t uid);
+  /// Which ones are good, of users whose tokens were made void at some time.
+  [[nodiscard]] const std::map<std::uint32_t, std::uint64_t>& token_generations() const {
+    return users_;
+  }
 
   /// Why the bearer may not speak for the node now; nothing when he may.
   [[nodiscard]] Result<void> check(const tls::Bearer& bearer, const std::string& node) const;
   /// The bearer has come: the certificate before his is void.
   Result<void> seen(const tls::Bearer& bearer);
+
+  /// His nodes are on a machine of this address ("" = not known); true when that is new. It is
+  /// kept for good by keep_addresses(), so that many that come at once cost one write.
+  bool is_at(const tls::Bearer& bearer, const std::string& from);
+  Result<void> keep_addresses();
+  /// Node → where its machine was seen last. Also of nodes whose identity was revoked.
+  [[nodiscard]] std::map<std::string, std::string> addresses() const;
 
  private:
   Identities(std::string path, tls::Authority authority)
@@ -70,9 +89,11 @@ class Identities {
   [[nodiscard]] Result<void> save() const;
 
   std::string path_;
+  bool addresses_changed_ = false;
   tls::Authority authority_;
   std::map<std::string, wire::NodeIdentity, std::less<>> nodes_;
   std::map<std::string, wire::PendingToken, std::less<>> tokens_;
+  std::map<std::uint32_t, std::uint64_t> users_;  // uid → generation of his tokens
 };
 
 }  // namespace berth::controller

@@ -1,6 +1,7 @@
 // Who belongs to the cluster: machines that join, renew their identity or lose it, tokens, and
 // nodes that vouch for the users of their jobs.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,16 +11,14 @@
 #include "auth/token.h"
 #include "controller/engine.h"
 #include "text/hostlist.h"
+#include "text/number.h"
 #include "wire/refusal.h"
 
 namespace berth::controller {
 namespace {
 
-/// Of a user's token, as Slurm has it.
-constexpr job::Time kUserTokenSeconds = 1800;
 /// Debian's group to which nothing belongs.
 constexpr std::uint32_t kNogroup = 65534;
-constexpr job::Time kLongestToken = job::Time{366} * 86400;
 
 }  // namespace
 
@@ -50,21 +49,19 @@ Result<std::vector<std::string>> Engine::new_nodes(const std::string& list) cons
   return names;
 }
 
-/// What the node has had up to now is void: keys for tickets, and the connection of its agent.
-void Engine::new_identity(Turn& turn, const std::string& node) {
+/// What the node has had up to now is void: keys for tickets, the connection of its agent, and all
+/// others that were opened with its certificate. Returns the agent that has served it.
+std::optional<Peer> Engine::new_identity(const std::string& node) {
   tickets_.set_generation(node, parts_.identities.generation(node));
-  if (const auto peer = agents_.serving(node)) {
-    outbox_.close(*peer);
-    peer_left(turn, *peer);
-  }
+  outbox_.close_all_of(node);
+  return agents_.serving(node);
 }
 
 /// A token that was made for a new node makes it, of what its machine says it has.
-Result<void> Engine::make_invited_node(Turn& turn, const wire::JoinNode& message) {
-  const auto invited = parts_.identities.invitation(message, clock_.even_seconds());
-  if (!invited) return pass(invited.error());
-  if (!invited->new_node() || setup_.cluster.find_node(invited->node())) return {};
-  auto node = node_of_machine(invited->node(), message.hardware());
+Result<void> Engine::make_invited_node(Turn& turn, const std::string& name,
+                                       const wire::Hardware& hardware) {
+  if (setup_.cluster.find_node(name)) return {};
+  auto node = node_of_machine(name, hardware);
   if (!node) return pass(std::move(node.error()));
   ChangeContext context = change_context();
   if (auto added = add_nodes(*state_, {*node}, context, turn.now); !added) return added;
@@ -92,26 +89,61 @@ void Engine::put_conf_files(wire::NodeJoined& reply) const {
   }
 }
 
+void Engine::refuse_join(Peer peer, const Error& why) {
+  log_.of("machines that may not join").info("a machine may not join: {}", why.what());
+  wire::NodeJoined reply;
+  *reply.mutable_refusal() = wire::to_refusal(why);
+  outbox_.answer(peer, reply);
+}
+
 void Engine::join_node(Turn& turn, const Request& request) {
   const auto message = decoded<wire::JoinNode>(request);
   if (!message) return;
+  const Peer peer = request.peer;
+  // All that can go wrong comes first: then the token is spent, and the machine before is out.
+  const job::Time now = clock_.even_seconds();
+  auto offer = parts_.identities.offer(*message, now);
+  if (!offer) return refuse_join(peer, offer.error());
+  if (degraded_) return refuse_join(peer, store_error());
+  const bool files = message->wants_files();
+  if (!offer->token.new_node()) {
+    if (const auto left = accept_join(peer, *offer, request.from, files, now)) {
+      peer_left(turn, *left);
+    }
+    return;
+  }
+  auto made = make_invited_node(turn, offer->token.node(), message->hardware());
+  if (!made) return refuse_join(peer, made.error());
+  turn.thens.push_back({peer, Then::When::stored,
+                        [this, peer, offer = std::move(*offer), from = request.from, files, now] {
+                          if (const auto left = accept_join(peer, offer, from, files, now)) {
+                            closed(*left);
+                          }
+                        }});
+}
+
+std::optional<Peer> Engine::accept_join(Peer peer, const Identities::Offer& offer,
+                                        const std::string& from, bool files, job::Time now) {
+  const std::string& node = offer.token.node();
+  const auto first_time = parts_.identities.accept(offer, from, now);
+  if (!first_time) {
+    refuse_join(peer, first_time.error());
+    return std::nullopt;
+  }
+  std::optional<Peer> left;
+  if (*first_time) {
+    log_.info("a machine has joined as node {}", node);
+    left = new_identity(node);
+    trust_changed_ = true;
+  }
   wire::NodeJoined reply;
-  const auto refused = [&](const Error& why) {
-    log_.of("machines that may not join").info("a machine may not join: {}", why.what());
-    *reply.mutable_refusal() = wire::to_refusal(why);
-    outbox_.answer(request.peer, reply);
-  };
-  if (auto made = make_invited_node(turn, *message); !made) return refused(made.error());
-  const auto joined = parts_.identities.join(*message, clock_.even_seconds());
-  if (!joined) return refused(joined.error());
-  log_.info("a machine has joined as node {}", joined->node);
-  new_identity(turn, joined->node);
-  reply.set_certificate(joined->certificate);
+  reply.set_certificate(offer.certificate);
   reply.set_authority(parts_.identities.authority().certificate());
-  reply.add_nodes(joined->node);
+  reply.add_nodes(node);
   reply.set_cluster(setup_.node_config.cluster_name());
-  if (message->wants_files()) put_conf_files(reply);
-  answer_when_stored(turn, request.peer, reply);
+  if (files) put_conf_files(reply);
+  outbox_.answer(peer, reply);
+  return left;
 }
 
 void Engine::renew_identity(Turn& /*turn*/, const Request& request) {
@@ -141,23 +173,13 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
   const auto ask = decoded<wire::MakeTokens>(request);
   if (!ask) return;
   const bool to_join = !ask->nodes().empty();
-  const job::Time usual = to_join ? kJoinTokenSeconds : kUserTokenSeconds;
-  const job::Time lifespan = ask->lifespan() == 0 ? usual : ask->lifespan();
-  if (lifespan < 0 || lifespan > kLongestToken) {
-    return refuse(request.peer,
-                  fail(Code::bad_value, fmt::format("a token cannot live for {} seconds", lifespan),
-                       fmt::format("at most {}", kLongestToken))
-                      .error());
-  }
   const bool for_another = !ask->user().empty() && users_.uid_of(ask->user()) != request.caller.uid;
-  if ((to_join || for_another) && !request.caller.privileged) {
-    return refuse(request.peer, fail(Code::access_denied, "Access/permission denied",
-                                     "only root and SlurmUser make tokens for nodes and for "
-                                     "other users")
-                                    .error());
-  }
+  const auto lifespan =
+      token_lifespan(request.caller,
+                     {.to_join = to_join, .for_another = for_another, .lifespan = ask->lifespan()});
+  if (!lifespan) return refuse(request.peer, lifespan.error());
   wire::TokensMade reply;
-  reply.set_expires(turn.now + lifespan);
+  reply.set_expires(turn.now + *lifespan);
   if (!to_join) {
     auth::UserClaim claim{.uid = request.caller.uid, .gid = request.caller.gid};
     if (for_another) {
@@ -171,6 +193,7 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
       claim.gid = user->gid;
     }
     claim.expires = reply.expires();
+    claim.generation = trust_->token_generation(claim.uid);
     reply.add_names(users_.name_of(claim.uid));
     reply.add_tokens(auth::user_token(claim, parts_.cluster_key));
     return outbox_.answer(request.peer, reply);
@@ -185,7 +208,7 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
   const auto nodes = ask->new_nodes() ? new_nodes(ask->nodes()) : known_nodes(ask->nodes());
   if (!nodes) return refuse(request.peer, nodes.error());
   const job::Time now = clock_.even_seconds();
-  const auto secrets = parts_.identities.invite(*nodes, ask->new_nodes(), now + lifespan, now);
+  const auto secrets = parts_.identities.invite(*nodes, ask->new_nodes(), now + *lifespan, now);
   if (!secrets) return refuse(request.peer, secrets.error());
   for (const Identities::Secret& secret : *secrets) {
     wire::JoinToken token;
@@ -202,6 +225,12 @@ void Engine::make_tokens(Turn& turn, const Request& request) {
 void Engine::revoke_nodes(Turn& turn, const Request& request) {
   const auto ask = decoded<wire::RevokeNodes>(request);
   if (!ask) return;
+  if (!ask->user().empty()) {
+    if (auto done = revoke_tokens(ask->user(), request.caller); !done) {
+      return refuse(request.peer, done.error());
+    }
+    if (ask->nodes().empty()) return outbox_.answer(request.peer, wire::Done());
+  }
   const auto nodes = known_nodes(ask->nodes());
   if (!nodes) return refuse(request.peer, nodes.error());
   if (auto done = parts_.identities.revoke(*nodes); !done) {
@@ -209,9 +238,25 @@ void Engine::revoke_nodes(Turn& turn, const Request& request) {
   }
   for (const std::string& node : *nodes) {
     log_.info("the identity of node {} is revoked by uid {}", node, request.caller.uid);
-    new_identity(turn, node);
+    if (const auto left = new_identity(node)) peer_left(turn, *left);
   }
   outbox_.answer(request.peer, wire::Done());
+}
+
+Result<void> Engine::revoke_tokens(const std::string& user, const Caller& by) {
+  auto uid = users_.uid_of(user);
+  if (!uid) {
+    // Somebody who is unknown by now may still have one.
+    if (const auto number = text::parse_number(user, UINT32_MAX)) {
+      uid = static_cast<std::uint32_t>(*number);
+    }
+  }
+  if (!uid) return fail(Code::bad_value, fmt::format("Invalid user: {}", user));
+  if (auto done = parts_.identities.revoke_tokens(*uid); !done) return done;
+  log_.info("the tokens of {} are revoked by uid {}", user, by.uid);
+  publish_trust();  // the answer says that it is so
+  outbox_.close_tokens_of(*uid);
+  return {};
 }
 
 /// Nor does anybody get a group by the word of a node that is not his.
@@ -221,33 +266,60 @@ std::uint32_t Engine::own_group(std::uint32_t uid, std::uint32_t said) {
   return std::ranges::find(user->groups, said) != user->groups.end() ? said : user->gid;
 }
 
+void Engine::publish_trust() {
+  Trust trust{.administrators = setup_.policy.admins,
+              .munge_admins = setup_.keys().controller.contains("munge_admins"),
+              .munge_from_nodes = setup_.keys().controller.contains("munge_from_nodes")};
+  if (::geteuid() != 0) trust.owner = ::geteuid();
+  trust.token_generations = parts_.identities.token_generations();
+  for (const auto& [node, address] : parts_.identities.addresses()) {
+    if (setup_.cluster.find_node(node)) trust.nodes_at[address] = node;
+  }
+  trust_ = std::make_shared<const Trust>(std::move(trust));
+  trust_changed_ = false;
+  parts_.set_trust(trust_);
+}
+
 void Engine::vouch(Turn& /*turn*/, const Request& request) {
   const auto hello = decoded<wire::Hello>(request);
   if (!hello || !request.node) return;
   if (auto good = auth::check_protocol(*hello); !good) return refuse(request.peer, good.error());
   const std::uint32_t uid = hello->vouched_uid();
-  // A machine that was stolen may say anything: it is believed about those whose jobs it runs
-  // anyway, and nobody becomes an administrator by the word of a node.
-  const auto has_job_on = [&](const std::string& node) {
-    if (!parts_.identities.check(*request.node, node)) return false;
+  const auto no = [&](const Error& why) {
+    refuse(request.peer, why);
+    outbox_.close(request.peer);
+  };
+  const auto user = trust_->admit(uid, own_group(uid, hello->vouched_gid()), Proof::vouched);
+  if (hello->has_vouched_uid() && !user) return no(user.error());
+  if (!hello->has_vouched_uid() || !may_vouch(*request.node, uid)) {
+    return no(fail(Code::access_denied,
+                   fmt::format("user {} has no job on {}, whose agent says who he is", uid,
+                               request.node->nodes.front()),
+                   "on a node commands work within jobs; elsewhere munge or a token (SLURM_JWT) "
+                   "says who you are")
+                  .error());
+  }
+  vouched_[request.peer] = {.node = request.node, .uid = uid};
+  outbox_.introduce(request.peer, *user);
+}
+
+/// A machine that was stolen may say anything: it is believed about those whose jobs it runs
+/// anyway, as long as it does.
+bool Engine::may_vouch(const tls::Bearer& bearer, std::uint32_t uid) const {
+  return std::ranges::any_of(bearer.nodes, [&](const std::string& node) {
+    if (!parts_.identities.check(bearer, node)) return false;
     const job::NodeState* state = state_->find_node(node);
     return state != nullptr && std::ranges::any_of(state->jobs, [&](job::JobId id) {
              const job::Job* job = state_->find(id);
              return job != nullptr && job->uid == uid;
            });
-  };
-  if (!hello->has_vouched_uid() || uid == 0 ||
-      std::ranges::none_of(request.node->nodes, has_job_on)) {
-    refuse(request.peer,
-           fail(Code::access_denied,
-                fmt::format("user {} has no job on {}, whose agent says who he is", uid,
-                            request.node->nodes.front()),
-                "from a machine of the cluster without munge, commands work within jobs; "
-                "elsewhere munge or a token (SLURM_JWT) says who you are")
-               .error());
-    return outbox_.close(request.peer);
+  });
+}
+
+void Engine::close_vouched_without_job() {
+  for (const auto& [peer, vouched] : vouched_) {
+    if (!may_vouch(*vouched.node, vouched.uid)) outbox_.close(peer);  // peer_left() follows
   }
-  outbox_.introduce(request.peer, Caller{uid, own_group(uid, hello->vouched_gid()), false});
 }
 
 }  // namespace berth::controller

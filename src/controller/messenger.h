@@ -14,8 +14,8 @@ namespace berth::controller {
 /// Names a connection for ever: numbers are not used again.
 using Peer = std::uint64_t;
 
-/// What is to be done to a connection. `answered`: the request is done with, the next one of this
-/// peer may come.
+/// What is to be done to a connection, or to some of them. `answered`: the request is done with,
+/// the next one of this peer may come.
 struct Act {
   Peer peer = 0;
   std::string bytes = {};
@@ -25,6 +25,9 @@ struct Act {
   bool keep = false;                // it is silent for long and matters; tell when it closes
   bool agent = false;               // it is an agent from now on
   std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on
+  // Of no peer: all connections are closed that were opened with
+  std::string close_node = {};                     // a certificate for this node
+  std::optional<std::uint32_t> close_tokens = {};  // a token of this user
 };
 
 class Messenger {

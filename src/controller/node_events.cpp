@@ -93,6 +93,7 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   }
   // A copy of a machine's identity must not make that of the machine void.
   if (request.node && accepted > 0) {
+    trust_changed_ |= parts_.identities.is_at(*request.node, request.from);
     if (auto kept = parts_.identities.seen(*request.node); !kept) {
       log_of(request).error("{}", kept.error().what());
     }
@@ -347,6 +348,7 @@ void Engine::beat(Turn& turn, const Request& request) {
 }
 
 void Engine::peer_left(Turn& turn, Peer peer) {
+  vouched_.erase(peer);
   const Agents::Agent* agent = agents_.find(peer);
   const job::Time heard = agent == nullptr ? turn.now : heard_at(*agent, turn.moment);
   const std::vector<std::string> nodes = agents_.left(peer);

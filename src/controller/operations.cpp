@@ -111,6 +111,7 @@ Result<void> Engine::read_setup_again(Turn& turn) {
   state_->reconfigure(std::move(cluster), std::move(policy), turn.now);
   setup_ = std::move(*setup);
   parts_.limit_scripts(setup_.policy.max_script);
+  trust_changed_ = true;
   all_changed_ = all_jobs_changed_ = true;
   configure_agents(turn);
   // They may beat faster from now on, and have not heard of it yet.

@@ -32,6 +32,9 @@ class Outbox {
     acts_.push_back({.peer = peer, .answered = true, .user = user});
   }
   void close(Peer peer) { acts_.push_back({.peer = peer, .close = true}); }
+  /// All that was opened with a certificate for this node, also by users it vouched for.
+  void close_all_of(const std::string& node) { acts_.push_back({.close_node = node}); }
+  void close_tokens_of(std::uint32_t uid) { acts_.push_back({.close_tokens = uid}); }
 
   std::vector<Act> take() { return std::exchange(acts_, {}); }
 

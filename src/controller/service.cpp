@@ -170,7 +170,6 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
   const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
   const std::vector<std::string> addresses =
       other_machines ? own_addresses(options.setup.keys()) : std::vector<std::string>();
-  s.front_.set_privileged({options.setup.slurm_uid, ::geteuid()});
   s.front_.set_most_script(options.setup.policy.max_script);
   for (const std::string& note : options.setup.notes) log.info("{}", note);
   log.info("berthctld, epoch {}, {} nodes, state in {}", *epoch, options.setup.cluster.nodes.size(),
@@ -182,25 +181,27 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
     remote = std::move(*side);
     publish_authority(log, options.conf, identities->authority());
   }
-  s.engine_ = std::make_unique<Engine>(
-      Parts{.clock = s.clock_,
-            .log = log,
-            .crash = crash,
-            .users = s.users_,
-            .messenger = s.front_,
-            .published = s.published_,
-            .requests = s.requests_,
-            .setup = std::move(options.setup),
-            .store = std::move(*store),
-            .cluster_key = *key,
-            .identities = std::move(*identities),
-            .addresses = addresses,
-            .state = options.state,
-            .epoch = *epoch,
-            .emulate = options.emulate,
-            .host = options.host,
-            .shut = std::move(options.shut),
-            .limit_scripts = [&s](std::size_t bytes) { s.front_.set_most_script(bytes); }});
+  s.engine_ = std::make_unique<Engine>(Parts{
+      .clock = s.clock_,
+      .log = log,
+      .crash = crash,
+      .users = s.users_,
+      .messenger = s.front_,
+      .published = s.published_,
+      .requests = s.requests_,
+      .setup = std::move(options.setup),
+      .store = std::move(*store),
+      .cluster_key = *key,
+      .identities = std::move(*identities),
+      .addresses = addresses,
+      .state = options.state,
+      .epoch = *epoch,
+      .emulate = options.emulate,
+      .host = options.host,
+      .shut = std::move(options.shut),
+      .limit_scripts = [&s](std::size_t bytes) { s.front_.set_most_script(bytes); },
+      .set_trust =
+          [&s](std::shared_ptr<const Trust> trust) { s.front_.set_trust(std::move(trust)); }});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
   const auto refresh = [&s](bool with_jobs) { s.engine_->refresh(with_jobs); };
   s.reader_ = std::make_unique<Reader>(s.clock_, s.front_, s.published_, s.users_, s.requests_,

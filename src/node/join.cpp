@@ -121,7 +121,7 @@ Result<std::string> join_cluster(Options& options) {
   if (trouble) {
     return fail(Code::io, fmt::format("cannot make {}: {}", spool, trouble.message()));
   }
-  auto made = tls::make_key();
+  auto made = joining_key(spool, token->id());
   if (!made) return pass(std::move(made.error()));
   wire::JoinNode message;
   message.set_wish(made->wish);
@@ -139,6 +139,7 @@ Result<std::string> join_cluster(Options& options) {
   }
   const auto before = MachineIdentity::load(spool);
   if (auto saved = identity.save(spool); !saved) return pass(std::move(saved.error()));
+  forget_joining_key(spool);
   if (!before || before->authority != identity.authority) forget_controller(spool);
   const std::string node = joined->nodes_size() > 0 ? joined->nodes(0) : name;
   std::string words = fmt::format("this machine is node {} of cluster {}: {}/identity.pem\n", node,

@@ -1,4 +1,4 @@
-// `berth join TOKEN`: this machine becomes a node of the cluster.
+// `berth join`: this machine becomes a node of the cluster.
 #pragma once
 
 #include <string>

@@ -19,6 +19,11 @@ struct MachineIdentity {
   [[nodiscard]] Result<void> save(const std::string& spool) const;
 };
 
+/// The key with which this machine asks to join by this token. It is kept until it has joined: when
+/// the answer is lost, the same question gets it again.
+Result<tls::NewKey> joining_key(const std::string& spool, const std::string& token_id);
+void forget_joining_key(const std::string& spool);
+
 /// What the agent knows of its controller: the highest epoch, and how far the store was.
 std::string epoch_file(const std::string& spool);
 std::string store_memory_file(const std::string& spool);

@@ -121,7 +121,8 @@ void ControllerHost::start() {
                                                              .emulate = false,
                                                              .host = "controller",
                                                              .shut = [] {},
-                                                             .limit_scripts = [](std::size_t) {}});
+                                                             .limit_scripts = [](std::size_t) {},
+                                                             .set_trust = [](const auto&) {}});
   if (auto done = engine_->load(); !done) {
     return witness_.broken("lost: " + std::string(done.error().what()));
   }

@@ -235,8 +235,9 @@ class Hosts:
                    f"--pid-file={host.home}/munge.pid", log="munge.log")
         cluster.until(lambda: host.run("munge", "-n", check=False).returncode == 0, what="munged")
 
-    def start_controller(self):
-        self.controller = self.hosts[0].spawn(cluster.bin_dir() / "berthctld", "-f", self.hosts[0].conf,
+    def start_controller(self, **env):
+        variables = [f"{key}={value}" for key, value in env.items()]
+        self.controller = self.hosts[0].spawn("env", *variables, cluster.bin_dir() / "berthctld", "-f", self.hosts[0].conf,
                                               "--foreground", log="berthctld.log")
         cluster.until(lambda: self.hosts[0].run("scontrol", "ping", check=False).returncode == 0, what="berthctld")
 

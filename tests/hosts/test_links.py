@@ -19,7 +19,8 @@ CANARY = "canary-7f3a-of-alice"
 
 @pytest.fixture(scope="module")
 def hosts():
-    with Hosts(3) as h:
+    # Munge is believed from everywhere: what refuses a credential here is what it was made for.
+    with Hosts(3, keys="SlurmctldParameters=munge_from_nodes,munge_admins\n") as h:
         h.start()
         yield h
 
@@ -247,3 +248,33 @@ def test_who_listens_where_an_agent_should_gets_no_secret(hosts, tmp_path):
         hosts.mend(2)
         hosts[0].run("scancel", job)
         hosts.wait_idle(2)
+
+
+def test_a_token_is_short_makes_no_other_and_can_be_revoked(hosts):
+    """What it is good for ends with it; a longer one is root's to give."""
+    too_long = hosts[0].run("scontrol", "token", "lifespan=1801", user=NOBODY, check=False)
+    assert too_long.returncode != 0 and "cannot live for 1801 seconds" in too_long.stderr
+    assert hosts[0].run("scontrol", "token", "username=nobody", "lifespan=86400").stdout.startswith("SLURM_JWT=")
+    jwt = hosts[0].run("scontrol", "token", user=NOBODY).stdout.strip().removeprefix("SLURM_JWT=")
+    root = hosts[0].run("scontrol", "token").stdout.strip().removeprefix("SLURM_JWT=")
+    for mine, words in ((jwt, ["token"]), (root, ["token"]), (root, ["token", "node=h1"]), (root, ["token", "username=daemon"])):
+        done = hosts[2].run("scontrol", *words, check=False, SLURM_JWT=mine)
+        assert done.returncode != 0 and "Access/permission denied" in done.stderr, done.stderr
+    hosts[2].run("squeue", SLURM_JWT=jwt)
+    daemon = hosts[0].run("scontrol", "token", "username=daemon").stdout.strip().removeprefix("SLURM_JWT=")
+    refused = hosts[2].run("scontrol", "revoke", "username=nobody", check=False, SLURM_JWT=jwt)
+    assert refused.returncode != 0 and "Access/permission denied" in refused.stderr
+    with Probe("h0:6817", hosts[0].home / "berth-authority.pem", within=hosts[2].within()) as peer:
+        peer.send("Hello", protocol=1, program="squeue", token=jwt)
+        assert peer.ask("Ping")[0] == "Pong"
+        hosts[0].run("scontrol", "revoke", "username=nobody")
+        peer.until_closed()  # what was opened with it ends
+    for restart in (False, True):
+        if restart:
+            cluster_end(hosts)
+            hosts.start_controller()
+        done = hosts[2].run("squeue", check=False, SLURM_JWT=jwt)
+        assert done.returncode != 0 and "the token was revoked" in done.stderr, done.stderr
+        hosts[2].run("squeue", SLURM_JWT=daemon)  # another's
+        hosts[2].run("squeue", SLURM_JWT=token(hosts))  # a new one
+    hosts.wait_idle(2)

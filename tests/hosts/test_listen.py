@@ -1,11 +1,14 @@
 """berth up --listen and berth join: a cluster of two machines without a slurm.conf of one's own."""
 
+import base64
 import re
+import subprocess
 
 import pytest
 
 import cluster
-from hosts import Hosts
+from hosts import Hosts, end
+from messages import Probe, make, message_class, refusal
 
 pytestmark = pytest.mark.live
 NOBODY = 65534
@@ -34,7 +37,7 @@ def up(host, *words):
 
 
 def tokens(text):
-    return dict(re.findall(r"^  (\S+):  berth join (\S+)$", text, re.M))
+    return dict(re.findall(r"^  (\S+):  echo (\S+) \| berth join -$", text, re.M))
 
 
 def test_two_machines(hosts):
@@ -84,3 +87,50 @@ def test_what_is_wrong_is_said(hosts):
     assert done.returncode != 0 and "this is no token to join with" in done.stderr
     done = run(host, "berth", "join", "nonsense", "--state", host.state, "-f", "/etc/x.conf", check=False)
     assert done.returncode != 0 and "--state is for a machine without a slurm.conf" in done.stderr
+
+
+def wish(folder, name):
+    """A request for a certificate, and the file of its key."""
+    key, made = folder / f"{name}.key", folder / f"{name}.wish"
+    subprocess.run(["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
+                    "-out", made, "-subj", "/CN=x"], check=True, capture_output=True)
+    return made.read_bytes(), key.read_text()
+
+
+def test_a_join_that_comes_to_nothing_spends_nothing(tmp_path):
+    """Nothing is made for a wish that is none; when the controller dies meanwhile, or the answer is lost, the same question is answered."""
+    with Hosts(2, munge=()) as h:
+        def ask(text):
+            with Probe("h0:6817", h[0].home / "berth-authority.pem", within=h[1].within()) as peer:
+                return peer.ask("JoinNode", id=token.id, secret=token.secret, wish=text,
+                                hardware=make("Hardware", sockets=1, cores_per_socket=2, threads_per_core=1, memory_mb=1000))
+
+        def known():
+            return h[0].run("scontrol", "show", "node", "x1", check=False).returncode == 0
+
+        h.start_controller()
+        text = h[0].run("scontrol", "token", "newnode=x1").stdout.strip().removeprefix("berth-join-")
+        token = message_class("JoinToken").FromString(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        mine, key = wish(tmp_path, "mine")
+        assert refusal(ask(b"no wish")) and not known()
+        for point, made in (("before_commit", False), ("after_commit", True)):
+            end(h.controller)
+            h.start_controller(BERTH_CRASH_AT=point)
+            assert ask(mine) is None
+            assert h.controller.wait(cluster.SECONDS) != 0
+            h.start_controller()
+            assert known() == made
+        first = ask(mine)[1].certificate
+        assert first.startswith(b"-----BEGIN CERTIFICATE-----")
+        identity = tmp_path / "identity.pem"
+        identity.write_text(key + first.decode())
+        with Probe("h0:6817", h[0].home / "berth-authority.pem", "identity", identity, within=h[1].within()) as agent:
+            name, reply = agent.ask("RegisterNodes", address=make("NodeAddress", host="h1", port=6818),
+                                    nodes=[make("NodeReport", name="x1", sockets=1, cores_per_socket=2, threads_per_core=1, memory_mb=1000)])
+            assert name == "Registered" and not reply.nodes[0].HasField("refusal"), reply
+            assert ask(mine)[1].certificate == first
+            assert "used before" in refusal(ask(wish(tmp_path, "other")[0]))
+            # Nobody's identity has become void by that.
+            agent.send("Beat", number=5, ask=True)
+            while (answer := agent.receive())[0] != "Beat":
+                pass

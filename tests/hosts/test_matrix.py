@@ -35,15 +35,19 @@ def test_every_message_has_a_row():
 class Standing:
     """A way to be connected to the controller, and what it makes of the sender."""
 
-    def __init__(self, hosts, way, user=0, certificate=False, registered=False, remote=True):
+    def __init__(self, hosts, way, user=0, certificate=False, registered=False, remote=True, hello=None, known=None, turned_away=False):
         self.hosts, self.way, self.user, self.registered, self.remote = hosts, way, user, registered, remote
-        self.certificate = certificate
+        self.certificate, self.hello, self.turned_away = certificate, hello, turned_away
+        self.known = bool(way or hello or not remote) and not certificate if known is None else known
 
     def open(self):
         hosts = self.hosts
         words = (["h0:6817", hosts[0].home / "berth-authority.pem", *self.way] if self.remote else
                  [hosts.controller_socket()])
-        peer = Probe(*words, user=self.user, within=hosts[0].within())
+        # The certificate can be read by root alone, who then vouches for the user.
+        peer = Probe(*words, user=0 if "identity" in self.way else self.user, within=hosts[0].within())
+        if self.hello:
+            peer.send("Hello", protocol=1, program="probe", **self.hello)
         if self.registered:
             name, _ = peer.ask("RegisterNodes")
             assert name == "Registered"
@@ -57,11 +61,13 @@ class Standing:
         return "Pong", frame(make("Ping"))
 
     def may(self, who):
-        administrator = self.user == 0 and not self.certificate and bool(self.way or not self.remote)
-        known = bool(self.way or not self.remote) and not self.certificate
+        if self.turned_away:
+            return False
+        administrator = self.user == 0 and self.known
         agent = self.certificate or (administrator and not self.remote)
-        return {"anybody": True, "users": known, "administrators": administrator, "new-agents": agent,
-                "agents": agent and self.registered, "nodes": self.certificate, "-": False}[who]
+        return {"anybody": True, "users": self.known, "administrators": administrator, "new-agents": agent,
+                "agents": agent and self.registered, "nodes": self.certificate,
+                "new-nodes": self.certificate and not self.registered, "-": False}[who]
 
     def took(self, message):
         """Whether the controller took it, and all that it said."""
@@ -81,14 +87,36 @@ class Standing:
         return looked_at, said
 
 
+def token(hosts, name):
+    return hosts[0].run("scontrol", "token", f"username={name}").stdout.strip().removeprefix("SLURM_JWT=")
+
+
+def revoked(hosts):
+    text = token(hosts, "daemon")
+    hosts[0].run("scontrol", "revoke", "username=daemon")
+    return text
+
+
+def job_on_h1(hosts):
+    job = hosts[0].run("sbatch", "--parsable", "--mem=100", "-w", "h1", "-o", "/dev/null", "--wrap", "sleep 600", user=NOBODY).stdout.strip()
+    cluster.until(lambda: hosts[0].run("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING", what="the job")
+    return int(job)
+
+
 def standings(hosts):
+    job_on_h1(hosts)  # so that its agent may vouch
     identity = hosts.identity_file(1)
     return {
         "stranger over TCP": Standing(hosts, []),
         "user here": Standing(hosts, [], user=NOBODY, remote=False),
         "user over TCP": Standing(hosts, ["munge"], user=NOBODY),
         "administrator here": Standing(hosts, [], remote=False),
-        "administrator over TCP": Standing(hosts, ["munge"]),
+        "user by a token": Standing(hosts, [], user=NOBODY, hello={"token": token(hosts, "nobody")}),
+        "user by a revoked token": Standing(hosts, [], user=NOBODY, hello={"token": revoked(hosts)}, turned_away=True),
+        "user a node vouches for": Standing(hosts, ["identity", identity], user=NOBODY, known=True,
+                                            hello={"vouched_uid": NOBODY, "vouched_gid": NOBODY}),
+        "administrator by munge": Standing(hosts, ["munge"], turned_away=True),
+        "administrator over TCP": Standing(hosts, [], hello={"token": token(hosts, "root")}),
         "agent here": Standing(hosts, [], remote=False, registered=True),
         "node over TCP": Standing(hosts, ["identity", identity], certificate=True),
         "agent over TCP": Standing(hosts, ["identity", identity], certificate=True, registered=True),
@@ -112,14 +140,15 @@ def test_every_cell_of_the_controller(hosts):
             if took != standing.may(who):
                 wrong.append((message, name, "taken" if took else "refused", [s[0] + ": " + refusal(s) for s in said]))
     assert not wrong
-    assert cells > 7 * len(NUMBERS)
+    assert cells > 11 * len(NUMBERS)
 
 
 def test_who_may_shut_the_controller_down():
     for name in ("administrator here", "administrator over TCP", "agent here"):
         with Hosts(2) as h:
             h.start_controller()
-            standing = Standing(h, ["munge"] if "TCP" in name else [], remote="TCP" in name, registered="agent" in name)
+            proof = {"token": token(h, "root")} if "TCP" in name else None
+            standing = Standing(h, [], remote="TCP" in name, registered="agent" in name, hello=proof)
             with standing.open() as peer:
                 peer.send("Shutdown")
                 cluster.until(lambda: h.controller.poll() is not None, what=f"the end, asked for by {name}")
@@ -127,11 +156,10 @@ def test_who_may_shut_the_controller_down():
 
 def agent_ways(hosts):
     """name → (arguments of Probe, user, is it on the unix socket)."""
-    job = hosts[0].run("sbatch", "--parsable", "-w", "h1", "-o", "/dev/null", "--wrap", "sleep 600", user=NOBODY).stdout.strip()
-    cluster.until(lambda: hosts[0].run("squeue", "-h", "-j", job, "-o", "%T").stdout.strip() == "RUNNING", what="the job")
+    job = job_on_h1(hosts)
     with Probe(hosts.controller_socket(), user=NOBODY, within=hosts[0].within()) as peer:
         name, grant = cluster.until(
-            lambda: next((a for a in [peer.ask("GetAccess", job_id=int(job), step_id=0xFFFFFFFB, purpose="attach")]
+            lambda: next((a for a in [peer.ask("GetAccess", job_id=job, step_id=0xFFFFFFFB, purpose="attach")]
                           if not refusal(a)), None), what="a ticket")
     ticket = grant.tickets[0]
     session = ["handover", ticket.session.hex(), ticket.session_key.hex()]

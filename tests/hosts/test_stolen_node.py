@@ -29,8 +29,8 @@ def hosts():
 
 
 def job_on(hosts, node):
-    job = hosts[0].run("sbatch", "--parsable", "--no-requeue", "-w", node, "-o", "/dev/null", "--wrap",
-                       "sleep 600", user=NOBODY).stdout.strip()
+    job = hosts[0].run("sbatch", "--parsable", "--no-requeue", "--mem=100", "-w", node, "-o", "/dev/null",
+                       "--wrap", "sleep 600", user=NOBODY).stdout.strip()
     cluster.until(lambda: state(hosts, job) == "RUNNING", what=f"job {job}")
     return int(job)
 
@@ -39,9 +39,14 @@ def state(hosts, job):
     return hosts[0].run("squeue", "-h", "-j", str(job), "-o", "%T", check=False).stdout.strip()
 
 
-def thief(hosts, within=1):
-    return Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", hosts.identity_file(1),
-                 within=hosts[within].within())
+def thief(hosts, node=1):
+    """A connection with the certificate of a node, from its machine."""
+    return Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", hosts.identity_file(node),
+                 within=hosts[node].within())
+
+
+def vouch(peer, uid=NOBODY):
+    peer.send("Hello", protocol=1, program="squeue", vouched_uid=uid, vouched_gid=uid)
 
 
 def booted():
@@ -82,8 +87,18 @@ def still_there(hosts, peer=None):
 def test_it_vouches_only_for_users_of_its_jobs(hosts, uid):
     with thief(hosts) as peer:
         answer = peer.ask("Hello", protocol=1, program="scontrol", vouched_uid=uid, vouched_gid=uid)
-        assert "has no job on h1" in refusal(answer)
+        assert ("has no job on h1" if uid else "no node says that a caller is an administrator") in refusal(answer)
         assert peer.receive() is None
+
+
+def test_who_it_vouches_for_gets_no_token(hosts):
+    """A token would outlive his job, and the node's identity."""
+    with thief(hosts) as peer:
+        vouch(peer)
+        for lifespan in (0, 60, 366 * 86400):
+            answer = peer.ask("MakeTokens", lifespan=lifespan)
+            assert "Access/permission denied" in refusal(answer) and not getattr(answer[1], "tokens", ()), answer
+    still_there(hosts)
 
 
 @pytest.mark.parametrize("gid", [0, DAEMON, MOST])
@@ -105,6 +120,17 @@ def test_a_user_it_vouches_for_is_no_administrator_and_gets_no_more_than_he_may(
         # Once a user's, the connection is no node's any more.
         peer.send("RegisterNodes", nodes=[report("h1")])
         assert peer.receive() is None
+    still_there(hosts)
+
+
+def test_it_does_not_vouch_on_the_connection_of_its_agent(hosts):
+    """Which has no limits: a user's requests there would have none either."""
+    with thief(hosts) as peer:
+        registered(peer, report("h1", jobs=[make("HeldJob", job_id=hosts.lure, attempt=1)]))
+        assert state(hosts, hosts.lure) in ("RUNNING", "COMPLETING")
+        vouch(peer)
+        peer.send("Ping")
+        assert all(name != "Pong" for name, _ in peer.until_closed())
     still_there(hosts)
 
 
@@ -281,10 +307,17 @@ def test_it_cannot_pose_as_the_controller(hosts):
 
 
 def test_a_revoked_node_is_out_until_it_joins_again(hosts):
-    with thief(hosts) as peer:
+    lure = job_on(hosts, "h2")
+    with thief(hosts) as peer, thief(hosts) as second, thief(hosts, 2) as other:
         assert registered(peer, report("h1"))["h1"].key
+        registered(second)
+        vouch(other)
+        assert other.ask("Ping")[0] == "Pong"
         hosts[0].run("scontrol", "revoke", "node=h1")
-        assert peer.until_closed() is not None
+        for one in (peer, second):
+            assert one.until_closed() is not None
+        assert other.ask("Ping")[0] == "Pong"  # of another node
+    hosts[0].run("scancel", str(lure))
     with thief(hosts) as peer:
         assert "revoked or replaced" in registered(peer, report("h1"))["h1"].refusal.lines[0].text.decode()
     with thief(hosts) as peer:
@@ -299,3 +332,103 @@ def test_a_revoked_node_is_out_until_it_joins_again(hosts):
     hosts[0].run("scontrol", "update", "nodename=h1", "state=resume")  # the thief has said that it is in trouble
     assert hosts[0].run("srun", "-w", "h1", "hostname").stdout == "h1\n"
     still_there(hosts)
+
+
+def test_who_it_vouches_for_is_out_when_his_last_job_there_is():
+    """Also who asks for nothing any more, or only for lists."""
+    with Hosts(2, munge=()) as hosts:
+        hosts.start()
+        jobs = [job_on(hosts, "h1") for _ in range(2)]
+        with thief(hosts) as peer:
+            vouch(peer)
+            for job in jobs:
+                assert peer.ask("Ping")[0] == "Pong"
+                hosts[0].run("scancel", str(job))
+                cluster.until(lambda one=job: not state(hosts, one), what="the end of a job")
+            peer.until_closed()
+
+
+@pytest.mark.parametrize("how", ["revoke", "join"])
+def test_all_that_was_opened_with_an_identity_ends_with_it(how):
+    """The connections of users that it vouched for, and those of its certificate that serve no node."""
+    with Hosts(2, munge=()) as hosts:
+        hosts.start()
+        job_on(hosts, "h1")
+        with thief(hosts) as vouched, thief(hosts) as idle:
+            vouch(vouched)
+            assert vouched.ask("Ping")[0] == "Pong"
+            registered(idle)
+            if how == "revoke":
+                hosts[0].run("scontrol", "revoke", "node=h1")
+            else:
+                hosts.join(1)
+            vouched.until_closed()
+            idle.until_closed()
+
+
+def test_a_user_who_may_do_all_is_not_vouched_for():
+    """SlurmUser has a job on the stolen node: the node does not make an administrator of itself."""
+    with Hosts(2, munge=()) as hosts:
+        for host in hosts.hosts:
+            host.conf.write_text(host.conf.read_text().replace("SlurmUser=root", "SlurmUser=daemon"))
+        hosts.start()
+        job = hosts[0].run("sbatch", "--parsable", "-w", "h1", "-o", "/dev/null", "--wrap", "sleep 600", user=DAEMON).stdout.strip()
+        cluster.until(lambda: state(hosts, job) == "RUNNING", what="his job")
+        with thief(hosts) as peer:
+            vouch(peer, DAEMON)
+            answer = peer.ask("MakeTokens")
+            assert "no node says that a caller is an administrator" in refusal(answer), answer
+        for words in (["token", "node=h1"], ["update", "nodename=h1", "state=drain", "reason=x"]):
+            done = hosts[1].run("scontrol", *words, user=DAEMON, check=False)
+            assert done.returncode != 0 and "administrator" in done.stderr, done.stderr
+
+
+def test_munge_on_a_node_makes_its_root_nobody():
+    """Whoever has munge's key makes credentials of any uid. From a node they are not believed, and nowhere for administrators."""
+    admin = [["scontrol", "token", "node=h2"], ["scontrol", "token", "username=daemon"],
+             ["scontrol", "update", "nodename=h2", "state=drain", "reason=stolen"], ["scontrol", "revoke", "node=h2"]]
+    with Hosts(3, munge=(0, 1)) as hosts:
+        hosts.start()
+
+        def nobody(*words, user):
+            done = hosts[1].run(*words, user=user, check=False)
+            assert done.returncode != 0 and "munge is not believed from 10.113.7.11, the machine of node h1" in done.stderr, done.stderr
+            assert "munge_from_nodes" in done.stderr
+
+        for words in admin:
+            nobody(*words, user=0)
+        for user in (NOBODY, DAEMON):
+            nobody("sbatch", "-H", "--wrap", "id", user=user)
+            nobody("squeue", user=user)
+        # A job of his makes his commands work there, by the agent.
+        inside = hosts[0].run("srun", "-w", "h1", "env", f"SLURM_CONF={hosts[1].conf}", "squeue", "-h", "-o", "%u %T", user=NOBODY)
+        assert inside.stdout.strip() == "nobody RUNNING"
+        # Without its agent it is still the machine of h1, also for a controller that was started anew.
+        hosts[1].agent.kill()
+        hosts[1].agent.wait()
+        nobody("squeue", user=NOBODY)
+        hosts.controller.kill()
+        hosts.controller.wait()
+        hosts.start_controller()
+        nobody("squeue", user=NOBODY)
+        nobody(*admin[0], user=0)
+        # A machine that is no node: users, and no administrators.
+        authority = hosts[0].home / "berth-authority.pem"
+        with Probe("h0:6817", authority, "munge", user=DAEMON, within=hosts[0].within()) as peer:
+            assert peer.ask("Ping")[0] == "Pong"
+            assert "Access/permission denied" in refusal(peer.ask("RevokeNodes", nodes="h2"))
+        with Probe("h0:6817", authority, "munge", within=hosts[0].within()) as peer:
+            answer = peer.ask("RevokeNodes", nodes="h2")
+            assert "munge does not prove an administrator" in refusal(answer) and "munge_admins" in refusal(answer), answer
+        cluster.until(lambda: hosts.state_of("h2") == "idle", what="h2")
+
+        # What a site may say in words; a reconfiguration is enough.
+        text = hosts[0].conf.read_text()
+        hosts[0].conf.write_text(text + "SlurmctldParameters=munge_from_nodes\n")
+        hosts[0].run("scontrol", "reconfigure")
+        hosts[1].run("squeue", user=NOBODY)
+        done = hosts[1].run(*admin[0], check=False)
+        assert done.returncode != 0 and "munge does not prove an administrator" in done.stderr
+        hosts[0].conf.write_text(text + "SlurmctldParameters=munge_from_nodes,munge_admins\n")
+        hosts[0].run("scontrol", "reconfigure")
+        assert hosts[1].run(*admin[0]).stdout.startswith("berth-join-")

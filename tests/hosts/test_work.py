@@ -22,7 +22,7 @@ SILENCE = 15  # SlurmdTimeout
 @pytest.fixture(scope="module")
 def hosts():
     # A relay for each machine after the first: h1 passes on to h2, h2 to h3.
-    with Hosts(4, munge=(0, 2), keys=f"TreeWidth=1\nKillWait=2\nSlurmdTimeout={SILENCE}") as h:
+    with Hosts(4, munge=(0, 2), keys=f"SlurmctldParameters=munge_from_nodes\nTreeWidth=1\nKillWait=2\nSlurmdTimeout={SILENCE}") as h:
         os.chmod(h.directory, 0o777)
         h.start()
         yield h
