@@ -184,6 +184,8 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
+  Result<void> register_node(Turn& turn, const Request& request, const wire::RegisterNodes& message,
+                             const wire::NodeReport& report, Agents::Agent& agent);
   /// What this store says to an agent that was told of a store; an error when it is an older copy
   /// or another one.
   Result<void> check_memory(const wire::RegisterNodes& message) const;

@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "auth/token.h"
+#include "controller/identities.h"
 #include "wire/field_limits.h"
 #include "wire/refusal.h"
 
@@ -123,9 +124,24 @@ void Front::secured(Peer peer) {
   if (!bearer || bearer->nodes.empty()) {
     return turn_away(peer, fail(Code::no_credential, "the certificate is no node's").error());
   }
+  if (!is_good(bearer->serial)) return turn_away(peer, void_certificate(bearer->nodes.front()));
+  if (!link.visit->introduce(link.connection, {.certificate = bearer->serial})) {
+    return closed(peer, "too many connections");
+  }
+  link.visit->must_ask(true);
   link.node = std::make_shared<const tls::Bearer>(std::move(*bearer));
   link.standing.role = Role::node;
-  link.connection->limit_frames(wire::kMostBytes);
+  link.connection->limit_frames(wire::kUserBytes);
+}
+
+void Front::set_certificates(Serials serials) {
+  const std::lock_guard lock(mutex_);
+  certificates_ = std::move(serials);
+}
+
+bool Front::is_good(const std::string& serial) {
+  const std::lock_guard lock(mutex_);
+  return certificates_.contains(serial);
 }
 
 void Front::frame(Peer peer, const wire::Frame& frame) {
@@ -161,7 +177,7 @@ bool Front::its_turn(Link& link, Peer peer) {
   }
   if (!link.visit->may_work(link.waiting.front().second.size())) {
     link.starved = true;
-    starved_[link.caller.uid].push_back(peer);
+    starved_[link.visit->account()].push_back(peer);
     return false;
   }
   link.paid = false;
@@ -279,9 +295,9 @@ void Front::next_request(Link& link, Peer peer) {
   read_or_not(link);
 }
 
-/// One that waited because its user had too many requests in work.
-void Front::next_of_user(std::uint32_t uid) {
-  const auto found = starved_.find(uid);
+/// One that waited because its user or node had too many requests in work.
+void Front::next_of_account(net::Account account) {
+  const auto found = starved_.find(account);
   if (found == starved_.end()) return;
   std::deque<Peer>& peers = found->second;
   while (!peers.empty()) {
@@ -307,10 +323,10 @@ void Front::answered(Link& link, Peer peer) {
     return wait_for_reader(link, Link::Sending::answer);
   }
   link.busy = false;
-  const std::uint32_t uid = link.caller.uid;
+  const net::Account account = link.visit->account();
   link.visit->end_work();
   next_request(link, peer);
-  next_of_user(uid);
+  next_of_account(account);
 }
 
 void Front::wait_for_reader(Link& link, Link::Sending what) {
@@ -337,15 +353,19 @@ void Front::closed(Peer peer, std::string_view reason) {
   links_.erase(found);
   if (!reason.empty()) log_.debug("connection of uid {} closed: {}", link.caller.uid, reason);
   if (link.connection->open()) link.connection->close();
+  const net::Account account = link.visit->account();
   link.visit->end_work();
   if (link.kept) handlers_.closed(peer);
   if (link.paging && handlers_.pages_unwanted) handlers_.pages_unwanted(peer);
-  if (starved_.contains(link.caller.uid)) {
-    // Not from here: the caller may be in the middle of another one of this user.
-    loop_.post([this, uid = link.caller.uid, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired()) next_of_user(uid);
-    });
-  }
+  wake_starved(account);
+}
+
+void Front::wake_starved(net::Account account) {
+  if (!starved_.contains(account)) return;
+  // Not from here: the caller may be in the middle of another one of this user.
+  loop_.post([this, account, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) next_of_account(account);
+  });
 }
 
 void Front::act(Act act) {
@@ -392,15 +412,18 @@ void Front::run_acts() {
       link.connection->keep();
       link.visit->keep();
     }
-    if ((act.agent && link.node && !link.standing.registered) || act.user) {
-      const net::Door::Who who{.uid = act.user ? act.user->uid : 0, .free = !act.user};
-      if (!link.visit->introduce(link.connection, who)) {
+    if (act.agent) {
+      link.standing.registered = true;
+      link.visit->must_ask(false);
+      if (link.node) link.connection->limit_frames(wire::kMostBytes);
+    }
+    if (act.user) {
+      const net::Account before = link.visit->account();
+      if (!link.visit->introduce(link.connection, {.uid = act.user->uid})) {
         closed(act.peer, "too many connections");
         continue;
       }
-    }
-    if (act.agent) link.standing.registered = true;
-    if (act.user) {
+      wake_starved(before);
       become(link, *act.user);
       link.node.reset();
       link.connection->limit_frames(wire::kUserBytes);

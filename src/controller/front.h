@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "auth/munge.h"
@@ -76,6 +77,10 @@ class Front {
     std::string cluster_key;  // checks tokens of users
   };
   Result<void> listen_tcp(std::uint16_t port, Remote remote);
+  /// Serials of the certificates that are good now. Who shows another one is turned away at the end
+  /// of the handshake. From any thread.
+  using Serials = std::unordered_set<std::string>;
+  void set_certificates(Serials serials);
   void stop_listening();
   /// Sends what is left to send, then ends all connections. Of the network thread.
   void drop_all();
@@ -121,6 +126,7 @@ class Front {
   void frame(Peer peer, const wire::Frame& frame);
   /// The TLS handshake is over: a node has shown a certificate, others have to say who they are.
   void secured(Peer peer);
+  [[nodiscard]] bool is_good(const std::string& serial);
   void greet(Peer peer, const wire::Frame& frame);
   void greeted(Peer peer, Result<auth::Caller> who);
   void become(Link& link, const Caller& caller);
@@ -130,7 +136,8 @@ class Front {
   bool its_turn(Link& link, Peer peer);
   void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
   void next_request(Link& link, Peer peer);
-  void next_of_user(std::uint32_t uid);
+  void next_of_account(net::Account account);
+  void wake_starved(net::Account account);
   void answered(Link& link, Peer peer);
   void wait_for_reader(Link& link, Link::Sending what);
   void drained(Peer peer);
@@ -146,15 +153,16 @@ class Front {
   std::vector<std::uint32_t> privileged_;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   net::Door door_;
-  std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
+  std::unordered_map<net::Account, std::deque<Peer>> starved_;
   std::unique_ptr<auth::HelloChecker> checker_;
   std::optional<Remote> remote_;
   std::unordered_map<Peer, Link> links_;
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for posted calls
-  std::mutex mutex_;                                                        // guards acts_
-  std::vector<Act> acts_;
+  std::mutex mutex_;
+  std::vector<Act> acts_;  // guarded by mutex_
+  Serials certificates_;   // guarded by mutex_
 };
 
 }  // namespace berth::controller

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -22,6 +23,9 @@ namespace berth::controller {
 
 /// A token is meant to be used at once, by a person.
 inline constexpr job::Time kJoinTokenSeconds = 3600;
+
+/// What a machine is told whose certificate for the node is good no more.
+Error void_certificate(const std::string& node);
 
 class Identities {
  public:
@@ -54,10 +58,12 @@ class Identities {
   Result<std::string> renew(const tls::Bearer& bearer, const std::string& wish);
   Result<void> revoke(const std::vector<std::string>& nodes);
 
+  /// Of all certificates that are good.
+  [[nodiscard]] std::unordered_set<std::string> serials() const;
   /// Why the bearer may not speak for the node now; nothing when he may.
   [[nodiscard]] Result<void> check(const tls::Bearer& bearer, const std::string& node) const;
-  /// The bearer has come: the certificate before his is void.
-  Result<void> seen(const tls::Bearer& bearer);
+  /// The bearer has come: the certificate before his is void. True when there was one.
+  Result<bool> seen(const tls::Bearer& bearer);
 
  private:
   Identities(std::string path, tls::Authority authority)

@@ -105,6 +105,7 @@ void Engine::join_node(Turn& turn, const Request& request) {
   const auto joined = parts_.identities.join(*message, turn.now);
   if (!joined) return refused(joined.error());
   log_.info("a machine has joined as node {}", joined->node);
+  parts_.front.set_certificates(parts_.identities.serials());
   new_identity(turn, joined->node);
   reply.set_certificate(joined->certificate);
   reply.set_authority(parts_.identities.authority().certificate());
@@ -130,6 +131,7 @@ void Engine::renew_identity(Turn& /*turn*/, const Request& request) {
     return outbox_.answer(request.peer, reply);
   }
   if (auto certificate = parts_.identities.renew(*request.node, message->wish())) {
+    parts_.front.set_certificates(parts_.identities.serials());
     reply.set_certificate(std::move(*certificate));
   } else {
     *reply.mutable_refusal() = wire::to_refusal(certificate.error());
@@ -207,6 +209,7 @@ void Engine::revoke_nodes(Turn& turn, const Request& request) {
   if (auto done = parts_.identities.revoke(*nodes); !done) {
     return refuse(request.peer, done.error());
   }
+  parts_.front.set_certificates(parts_.identities.serials());
   for (const std::string& node : *nodes) {
     log_.info("the identity of node {} is revoked by uid {}", node, request.caller.uid);
     new_identity(turn, node);

@@ -104,6 +104,7 @@ void Uplink::take(const wire::Frame& frame) {
     if (!handlers_.registered(*message)) return;  // it may close: that is no reason to hurry
     if (asked != 0) handlers_.answered(asked);
     said_lost_ = false;
+    refused_.clear();
     delay_ = std::chrono::milliseconds(50);
     return;
   }
@@ -121,7 +122,12 @@ void Uplink::take(const wire::Frame& frame) {
   }
   if (frame.kind == wire::Kind::Done) {
     const auto done = wire::decode<wire::Done>(frame.payload);
-    if (done && done->has_refusal()) log_.error("{}", wire::from_refusal(done->refusal()).what());
+    if (!done || !done->has_refusal()) return;
+    const Error why = wire::from_refusal(done->refusal());
+    std::string words(why.what());
+    if (!why.hint.empty()) words += "; " + why.hint;
+    if (std::exchange(refused_, words) != words)
+      log_.error("{}", words);  // it comes again and again
     return;
   }
   if (registered_) handlers_.frame(frame);

@@ -66,6 +66,7 @@ class Uplink {
   std::shared_ptr<net::Connection> connection_;
   bool registered_ = false;
   bool said_lost_ = false;
+  std::string refused_;  // why, as the log has it already
   std::chrono::milliseconds delay_{50};
   net::TimerId beat_timer_ = net::TimerId::none;  // before the registration: until its answer
   net::TimerId dial_timer_ = net::TimerId::none;
