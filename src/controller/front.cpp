@@ -187,7 +187,8 @@ bool Front::its_turn(Link& link, Peer peer) {
 /// Nothing is read while requests of this connection wait here: the kernel makes the sender wait.
 void Front::read_or_not(Link& link) {
   link.visit->queued(*link.connection, link.waiting_bytes);
-  const bool full = link.waiting.size() >= kMostWaiting ||
+  const bool full = (link.unhandled && link.unhandled->stopped) ||
+                    link.waiting.size() >= kMostWaiting ||
                     link.waiting_bytes >= kMostWaitingBytes ||
                     (!link.waiting.empty() && (link.delayed || link.starved));
   if (full) {
@@ -262,26 +263,49 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
     if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
     return;
   }
-  if (link.standing.role != Role::node) {
-    if (auto good = wire::check_fields(kind, payload, most_script_); !good) {
-      wire::Done done;
-      *done.mutable_refusal() = wire::to_refusal(good.error());
-      link.connection->send(done);
-      if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
-      return;
+  if (auto good = wire::check_fields(kind, payload, most_script_); !good) {
+    if (link.standing.registered || link.standing.role == Role::node) {
+      // No agent of ours sends such a thing.
+      const Error& why = good.error();
+      log_.of(source_of(link.caller, link.node.get()))
+          .error("{} is refused: {}; {}", wire::name_of(kind), why.what(), why.hint);
+      return turn_away(peer, why);
     }
+    wire::Done done;
+    *done.mutable_refusal() = wire::to_refusal(good.error());
+    link.connection->send(done);
+    if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
+    return;
   }
   if (!link.standing.registered) {
     link.busy = true;
     link.visit->begin_work(payload.size());
   }
   Request request{peer, link.caller, kind, std::move(payload), link.node};
+  if (link.unhandled) request.counted = count(link, peer, request.payload.size());
   if (kind == wire::Kind::RegisterNodes) request.from = link.connection->remote_host();
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
   } else {
     handlers_.to_state(std::move(request));
   }
+}
+
+std::shared_ptr<const void> Front::count(Link& link, Peer peer, std::size_t bytes) {
+  const std::shared_ptr<Unhandled> counter = link.unhandled;
+  ++counter->frames;
+  counter->bytes += bytes;
+  if (counter->many()) {
+    link.connection->pause();
+    counter->stopped = true;
+  }
+  return {nullptr, [this, counter, peer, bytes](const void*) {
+            --counter->frames;
+            counter->bytes -= bytes;
+            if (counter->few() && counter->stopped.exchange(false)) {
+              act({.peer = peer, .read_on = true});
+            }
+          }};
 }
 
 void Front::next_request(Link& link, Peer peer) {
@@ -415,7 +439,10 @@ void Front::run_acts() {
     if (act.agent) {
       link.standing.registered = true;
       link.visit->must_ask(false);
-      if (link.node) link.connection->limit_frames(wire::kMostBytes);
+      if (link.node) {
+        link.connection->limit_frames(wire::kMostBytes);
+        if (!link.unhandled) link.unhandled = std::make_shared<Unhandled>();
+      }
     }
     if (act.user) {
       const net::Account before = link.visit->account();
@@ -428,6 +455,7 @@ void Front::run_acts() {
       link.node.reset();
       link.connection->limit_frames(wire::kUserBytes);
     }
+    if (act.read_on) read_or_not(link);
     if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));
     if (act.close) {
       closed(act.peer, "");

@@ -46,6 +46,8 @@ struct Request {
   std::shared_ptr<const tls::Bearer> node = {};
   /// Of a registration over TCP: the address it came from.
   std::string from = {};
+  /// Goes with the request: what an agent has sent and nobody has handled yet is counted by it.
+  std::shared_ptr<const void> counted = {};
 };
 
 /// Whose lines these are in the log: "node n1" where a certificate was shown, else "uid 1000".
@@ -93,6 +95,7 @@ class Front {
     bool answered = false;
     bool page = false;  // a part of the answer: page_taken is called when the next may come
     bool close = false;
+    bool read_on = false;             // enough of what this agent has sent is handled
     bool keep = false;                // it is silent for long and matters; tell when it closes
     bool agent = false;               // it is an agent from now on
     std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on
@@ -103,6 +106,20 @@ class Front {
   [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
 
  private:
+  static constexpr std::size_t kMostUnhandled = 256;
+  static constexpr std::size_t kMostUnhandledBytes = std::size_t{16} << 20;
+  /// Messages of an agent that were handed on: other threads count them down.
+  struct Unhandled {
+    std::atomic<std::size_t> frames{0};
+    std::atomic<std::size_t> bytes{0};
+    std::atomic<bool> stopped{false};  // nothing is read until most of them are handled
+    [[nodiscard]] bool many() const {
+      return frames > kMostUnhandled || bytes > kMostUnhandledBytes;
+    }
+    [[nodiscard]] bool few() const {
+      return frames <= kMostUnhandled / 2 && bytes <= kMostUnhandledBytes / 2;
+    }
+  };
   struct Link {
     std::shared_ptr<net::Connection> connection;
     Caller caller;
@@ -117,7 +134,8 @@ class Front {
     bool delayed = false;               // it waits for the token
     bool starved = false;               // it waits until others of its user are done
     enum class Sending { nothing, page, answer } sending = Sending::nothing;
-    bool paging = false;  // more pages of an answer are to come
+    std::shared_ptr<Unhandled> unhandled;  // of an agent of another machine
+    bool paging = false;                   // more pages of an answer are to come
   };
   static constexpr std::size_t kMostWaiting = 16;
   static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 10;
@@ -135,6 +153,8 @@ class Front {
   /// Whether the request that waits first may be handed on now.
   bool its_turn(Link& link, Peer peer);
   void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
+  /// Counts a message of an agent, and stops reading from it where too many wait.
+  std::shared_ptr<const void> count(Link& link, Peer peer, std::size_t bytes);
   void next_request(Link& link, Peer peer);
   void next_of_account(net::Account account);
   void wake_starved(net::Account account);

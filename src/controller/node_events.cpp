@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/printable.h"
 #include "controller/engine.h"
 #include "job/silence.h"
 #include "wire/refusal.h"
@@ -281,7 +282,7 @@ void Engine::job_gone(Turn& turn, const Request& request) {
   if (!message || !speaks_for(turn, request, message->node())) return;
   if (!message->trouble().empty()) {
     log_of(request).error("node {}, job {}: {}", message->node(), message->job_id(),
-                          message->trouble());
+                          cut_text(message->trouble(), kMostReason));
   }
   state_->job_gone(*message, turn.now);
   changed_jobs_.insert(message->job_id());
@@ -338,7 +339,7 @@ void Engine::step_ended(Turn& turn, const Request& request) {
 void Engine::node_trouble(Turn& turn, const Request& request) {
   const auto message = decoded<wire::NodeTrouble>(request);
   if (!message || !speaks_for(turn, request, message->node())) return;
-  log_of(request).error("node {}: {}", message->node(), message->reason());
+  log_of(request).error("node {}: {}", message->node(), cut_text(message->reason(), kMostReason));
   state_->node_trouble(message->node(), message->reason(), turn.now);
   changed_nodes_.insert(message->node());
 }

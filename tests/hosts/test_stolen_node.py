@@ -12,10 +12,11 @@ import pytest
 import cluster
 import flooding
 from hosts import Hosts
-from messages import NUMBERS, Probe, make, refusal
+from messages import NUMBERS, Probe, frame, make, raw_frame, refusal
 
 pytestmark = pytest.mark.live
 NOBODY, DAEMON = 65534, 1
+ANSWER_SECONDS = 1.0
 BATCH = 0xFFFFFFFB
 MOST = 2**32 - 1
 
@@ -202,6 +203,73 @@ def test_who_asks_for_nothing_goes(hosts):
         answer = peer.receive()
         assert "nothing was asked in time" in refusal(answer), answer
         assert peer.receive() is None and time.monotonic() - began > 5
+
+
+def seconds_of(hosts, *words):
+    start = time.monotonic()
+    done = hosts[0].run(*words)
+    return time.monotonic() - start, done.stdout
+
+
+@pytest.mark.parametrize("what, field", [
+    (lambda: make("NodeTrouble", node="h1", reason="x" * (60 << 20)), "reason (NodeTrouble)"),
+    (lambda: make("JobGpus", node="h1", job_id=1, gpus=[make("GpuUse", index=i) for i in range(65536)]), "gpus (JobGpus)"),
+    (lambda: make("RegisterNodes", nodes=[report("h1", os="x" * (20 << 20))]), "os (NodeReport)"),
+    (lambda: raw_frame(NUMBERS["RegisterNodes"], b"\x0a\x00" * 1_500_000), "nodes (RegisterNodes)"),
+], ids=["reason", "gpus", "os", "nodes"])
+def test_what_is_too_large_is_refused_before_it_is_read(hosts, what, field):
+    with thief(hosts) as peer:
+        registered(peer, report("h1"))
+        feeder = threading.Thread(target=peer.send, args=(what(),))
+        feeder.start()
+        refusals = [refusal(answer) for answer in peer.until_closed()]
+        assert any(field in words for words in refusals), (refusals, hosts[0].logs()[-2000:])
+        feeder.join()
+    assert seconds_of(hosts, "sinfo")[0] < ANSWER_SECONDS
+    still_there(hosts)
+
+
+def test_what_is_kept_of_what_it_says_is_little(hosts):
+    """The largest words that are taken, of everything that is shown."""
+    with thief(hosts) as peer:
+        gpus_out = [make("GpuOut", index=i, why="w" * 1000) for i in range(1000)]
+        peer.send("RegisterNodes", version="v" * 128, address=make("NodeAddress", host="h1", port=6818),
+                  nodes=[report("h1", os="o" * 1024, arch="a" * 128, gpus_out=gpus_out)])
+        peer.send("NodeTrouble", node="h1", reason="r" * 16384)
+        still_there(hosts, peer)
+        spent, shown = seconds_of(hosts, "sinfo", "-h", "-n", "h1", "-o", "%E")
+        assert spent < ANSWER_SECONDS and "rrr" in shown and len(shown) < 1100, len(shown)
+        spent, shown = seconds_of(hosts, "scontrol", "show", "node")
+        assert spent < ANSWER_SECONDS and len(shown) < 1 << 20, len(shown)
+    assert max(map(len, hosts[0].logs().splitlines())) < 4096
+    hosts[0].run("scontrol", "update", "nodename=h1", "state=resume", check=False)
+
+
+def test_a_flood_of_its_messages_holds_nobody_up(hosts):
+    before = flooding.memory_of(hosts.controller.pid)[0]
+    with thief(hosts) as peer:
+        registered(peer, report("h1"))
+        gpus = frame(make("JobGpus", node="h1", job_id=hosts.lure, attempt=1,
+                          gpus=[make("GpuUse", index=i, busy_sum=1) for i in range(1000)]))
+        beats = frame(make("Beat", number=1, ask=False))
+        stop = threading.Event()
+
+        def flood():
+            while not stop.is_set():
+                peer.send(gpus * 100 + beats * 20000)
+
+        feeder = threading.Thread(target=flood)
+        feeder.start()
+        try:
+            for _ in range(5):
+                assert seconds_of(hosts, "sinfo")[0] < ANSWER_SECONDS
+                assert seconds_of(hosts, "sbatch", "-H", "-o", "/dev/null", "--wrap", "true")[0] < ANSWER_SECONDS
+        finally:
+            stop.set()
+            feeder.join()
+        assert flooding.memory_of(hosts.controller.pid)[0] - before < 100
+    hosts[0].run("scancel", "-u", "root", check=False)
+    still_there(hosts)
 
 
 def lies(hosts):
