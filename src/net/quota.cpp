@@ -129,7 +129,7 @@ void Quota::leave(Guest guest) {
     if (entry.in_order) user.silent.erase(entry.order);
     count(entry.account, user, -1);
     // What he has asked for in the last seconds is remembered: nobody fills his bucket by leaving.
-    if (user.connections == 0 && !user.asked) {
+    if (user.connections == 0 && !user.bucket) {
       if (!user.certificate.empty()) nodes_.erase(user.certificate);
       users_.erase(entry.account);
     }
@@ -151,23 +151,36 @@ void Quota::keep(Guest guest) {
   found->second.in_order = false;
 }
 
+std::chrono::nanoseconds Quota::Bucket::take(double per_second, double burst, QuotaTime now) {
+  const std::chrono::duration<double> passed = now - refilled;
+  tokens = std::min(burst, tokens + passed.count() * per_second) - 1;
+  refilled = now;
+  if (tokens >= 0) return {};
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(-tokens / per_second));
+}
+
 std::chrono::nanoseconds Quota::wait_for_request(Guest guest, QuotaTime now) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || !is_counted(found->second)) return {};
-  User& user = users_.at(found->second.account);
-  if (!user.asked) {
-    user.asked = true;
-    user.tokens = limits_.user_burst;
-    user.refilled = now;
+  if (found == guests_.end()) return {};
+  if (found->second.kind == Kind::unknown) return wait_of_unknown(found->second.source, now);
+  if (!is_counted(found->second)) return {};
+  std::optional<Bucket>& bucket = users_.at(found->second.account).bucket;
+  if (!bucket) bucket = Bucket{limits_.user_burst, now};
+  return bucket->take(limits_.user_requests_per_second, limits_.user_burst, now);
+}
+
+std::chrono::nanoseconds Quota::wait_of_unknown(const std::string& source, QuotaTime now) {
+  const double rate = limits_.unknown_requests_per_second;
+  const double burst = limits_.unknown_burst;
+  // Addresses are many: those that have asked for nothing of late are forgotten.
+  constexpr std::size_t kMostSources = 4096;
+  if (asked_.size() >= kMostSources) {
+    const auto full = std::chrono::duration<double>(2 * burst / rate);
+    std::erase_if(asked_, [&](const auto& one) { return one.second.refilled + full < now; });
+    if (asked_.size() >= kMostSources) asked_.clear();
   }
-  const std::chrono::duration<double> passed = now - user.refilled;
-  user.tokens =
-      std::min(limits_.user_burst, user.tokens + passed.count() * limits_.user_requests_per_second);
-  user.refilled = now;
-  user.tokens -= 1;
-  if (user.tokens >= 0) return {};
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(-user.tokens / limits_.user_requests_per_second));
+  return asked_.try_emplace(source, Bucket{burst, now}).first->second.take(rate, burst, now);
 }
 
 bool Quota::may_work(Guest guest, std::size_t bytes) const {

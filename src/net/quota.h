@@ -32,6 +32,8 @@ struct QuotaLimits {
   std::size_t unknown_connections = 512;
   std::size_t node_connections = 128;  // of one certificate
   double user_requests_per_second = 500;
+  double unknown_requests_per_second = 20;  // of one address
+  double unknown_burst = 50;
   double user_burst = 1000;       // requests at once, when there were none for a while
   std::size_t user_working = 16;  // requests handed on whose answer was not taken yet
   std::size_t user_working_bytes = std::size_t{32} << 20;
@@ -110,6 +112,12 @@ class Quota {
     std::vector<std::size_t> work = {};  // bytes of each request that is worked on
     std::optional<QuotaTime> deadline = {};
   };
+  struct Bucket {
+    double tokens = 0;
+    QuotaTime refilled;
+    /// Takes one; how long that has to be waited for.
+    std::chrono::nanoseconds take(double per_second, double burst, QuotaTime now);
+  };
   struct User {
     std::size_t connections = 0;
     std::list<Guest> silent;   // longest silent first; without kept ones
@@ -117,16 +125,15 @@ class Quota {
     std::size_t held = 0;
     std::size_t working = 0;
     std::size_t working_bytes = 0;
-    double tokens = 0;
-    QuotaTime refilled;
-    bool asked = false;       // tokens and refilled are set
-    std::string certificate;  // of a node; "" = it is a user
+    std::optional<Bucket> bucket;  // none: nothing was asked yet
+    std::string certificate;       // of a node; "" = it is a user
   };
   static bool is_counted(const Entry& entry) {
     return entry.kind == Kind::user || entry.kind == Kind::node;
   }
 
   void count(Account account, User& user, std::ptrdiff_t change);
+  std::chrono::nanoseconds wait_of_unknown(const std::string& source, QuotaTime now);
   void let_go(Entry& entry);
   void forget_unknown(const Entry& entry);
 
@@ -137,6 +144,7 @@ class Quota {
   std::set<std::pair<std::size_t, Account>> by_connections_;   // users by their number
   std::unordered_map<std::string, std::list<Guest>> unknown_;  // of a source, oldest first
   std::set<std::pair<std::size_t, std::string>> by_unknown_;   // sources by their number
+  std::unordered_map<std::string, Bucket> asked_;              // of unknown ones, by source
   std::size_t unknown_connections_ = 0;
   std::set<std::pair<QuotaTime, Guest>> deadlines_;
   Account last_node_ = Account{1} << 32;

@@ -19,6 +19,8 @@ QuotaLimits small() {
   limits.node_connections = 3;
   limits.user_requests_per_second = 10;
   limits.user_burst = 3;
+  limits.unknown_requests_per_second = 2;
+  limits.unknown_burst = 1;
   limits.user_working = 2;
   limits.user_working_bytes = 100;
   limits.user_held_bytes = 100;
@@ -143,6 +145,29 @@ TEST(Quota, RequestsAreDelayedNotRefused) {
   for (int i = 0; i < 3; ++i) quota.wait_for_request(5, kNow + 1s);
   for (int i = 0; i < 5; ++i) quota.wait_for_request(5, kNow + 1s);
   EXPECT_GT(quota.wait_for_request(5, kNow + 1s), 0ns);
+}
+
+TEST(Quota, StrangersOfOneAddressAskSlowly) {
+  Quota quota(small());
+  quota.enter_unknown(1, "h1", kNow);
+  quota.enter_unknown(2, "h1", kNow);
+  EXPECT_EQ(quota.wait_for_request(1, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(2, kNow), 500ms);
+  EXPECT_EQ(quota.wait_for_request(1, kNow), 1s);
+  // Nor does another connection help.
+  quota.leave(1);
+  quota.enter_unknown(3, "h1", kNow);
+  EXPECT_GT(quota.wait_for_request(3, kNow), 1s);
+  quota.leave(2);
+  quota.enter_unknown(4, "h2", kNow);
+  EXPECT_EQ(quota.wait_for_request(4, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(4, kNow + 1s), 0ns);
+  // However many addresses there are, little is remembered.
+  for (Guest guest = 100; guest < 10000; ++guest) {
+    quota.enter_unknown(guest, std::to_string(guest), kNow + 2s);
+    EXPECT_EQ(quota.wait_for_request(guest, kNow + 2s), 0ns);
+    quota.leave(guest);
+  }
 }
 
 TEST(Quota, WorkIsCountedByNumberAndBytes) {
