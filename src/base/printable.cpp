@@ -123,6 +123,14 @@ void make_printable(std::string& text, std::size_t start, Layout layout) {
   }
 }
 
+std::string cut_text(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  std::size_t end = most - 3;
+  // Not in the middle of a character, which has at most three bytes after its first.
+  for (int i = 0; i < 3 && end > 0 && (byte_at(text, end) & 0xc0U) == 0x80U; ++i) --end;
+  return std::string(text.substr(0, end)) + "...";
+}
+
 std::string printable(std::string_view text, Layout layout) {
   std::string out(text);
   make_printable(out, 0, layout);

@@ -22,6 +22,13 @@ std::string printable(std::string_view text, Layout layout = Layout::value);
 /// The same for what was appended to `text` since `start`.
 void make_printable(std::string& text, std::size_t start, Layout layout = Layout::value);
 
+/// How many bytes of a reason (why a node is drained, what went wrong there) are kept and logged.
+inline constexpr std::size_t kMostReason = 1024;
+
+/// What fits into so many bytes (at least three): whole characters, and "..." where some are left
+/// out.
+std::string cut_text(std::string_view text, std::size_t most);
+
 /// The character that begins text[at].
 struct Character {
   char32_t code = 0;

@@ -80,6 +80,22 @@ TEST(Printable, OnlyWhatWasAppended) {
   EXPECT_EQ(text, "\x1b[1m\\x1b[2J");
 }
 
+TEST(CutText, KeepsWholeCharacters) {
+  EXPECT_EQ(cut_text("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_text("abcdefg", 6), "abc...");
+  EXPECT_EQ(cut_text("ab\xc3\xa9"
+                     "defg",
+                     6),
+            "ab...");
+  EXPECT_EQ(cut_text("a\xc3\xa9"
+                     "defgh",
+                     6),
+            "a\xc3\xa9...");
+  EXPECT_EQ(cut_text("\xe2\x82\xac\xe2\x82\xac", 5), "...");
+  EXPECT_EQ(cut_text(std::string(10, '\x80'), 9).size(), 6U) << "no text at all";
+  EXPECT_EQ(cut_text("abcd", 3), "...");
+}
+
 TEST(Printable, EachByteAtEachPlaceOfAWord) {
   for (unsigned byte = 0; byte < 256; ++byte) {
     for (std::size_t place = 0; place < 17; ++place) {

@@ -76,6 +76,18 @@ std::vector<Peer> Agents::claimants(const std::vector<std::string>& nodes) const
   return out;
 }
 
+std::vector<Peer> Agents::idle_twins(Peer peer) const {
+  std::vector<Peer> out;
+  const Agent* own = find(peer);
+  if (own == nullptr || own->certificate.empty()) return out;
+  for (const auto& [other, agent] : agents_) {
+    if (other != peer && agent.nodes.empty() && agent.certificate == own->certificate) {
+      out.push_back(other);
+    }
+  }
+  return out;
+}
+
 void Agents::serve(Peer peer, const std::string& node) {
   const auto [entry, added] = by_node_.try_emplace(node, peer);
   if (!added && entry->second != peer) {

@@ -35,6 +35,7 @@ class Agents {
     std::vector<std::string> nodes;
     std::vector<std::string> limits;  // what it cannot enforce, in words
     bool refused = false;             // some of its nodes were not in slurm.conf
+    std::string certificate;          // its serial; "" = it came by a unix socket
     std::set<std::string> claims;     // nodes that it would serve if another agent did not
     Moment heard;
     bool silent = false;  // nothing has come for too long; its nodes do not respond
@@ -51,6 +52,9 @@ class Agents {
                                                      const Origin& origin) const;
   /// Agents that would serve one of these nodes, which another one has left.
   [[nodiscard]] std::vector<Peer> claimants(const std::vector<std::string>& nodes) const;
+  /// Other connections with the certificate of this one that serve no node: a machine has one
+  /// connection that registers, and a copy of it one that waits for the other to end.
+  [[nodiscard]] std::vector<Peer> idle_twins(Peer peer) const;
   /// The node is served by this connection from now on.
   void serve(Peer peer, const std::string& node);
   /// This connection has registered without the node: nobody serves it.

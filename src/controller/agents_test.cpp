@@ -63,6 +63,24 @@ TEST(Agents, ASocketOfAnotherMachineIsNone) {
   EXPECT_EQ(Agents::Origin::of(message, "10.0.0.7").address.host(), "h1");
 }
 
+TEST(Agents, OfOneCertificateAllThatServeNothingAreTwins) {
+  Agents agents;
+  const auto arrive = [&](Peer peer, const char* certificate) {
+    agents.arrived(peer, {}, origin("i", "b", "10.0.0.7"), {}).certificate = certificate;
+  };
+  arrive(1, "a");
+  agents.serve(1, "h1");
+  arrive(2, "a");
+  arrive(3, "a");
+  arrive(4, "b");
+  arrive(5, "");
+  EXPECT_THAT(agents.idle_twins(3), testing::ElementsAre(2));
+  agents.serve(3, "h1");  // it has taken the place of the first
+  EXPECT_THAT(agents.idle_twins(3), testing::ElementsAre(1, 2));
+  EXPECT_THAT(agents.idle_twins(4), testing::IsEmpty());
+  EXPECT_THAT(agents.idle_twins(5), testing::IsEmpty()) << "local agents show no certificate";
+}
+
 TEST(Agents, AClaimWaitsUntilTheFirstHasLeft) {
   Agents agents;
   const auto now = Agents::Moment();

@@ -46,6 +46,7 @@ Engine::Engine(Parts parts)
   for (const auto& [node, generation] : parts_.identities.generations()) {
     tickets_.set_generation(node, generation);
   }
+  parts_.set_certificates(parts_.identities.serials());
 }
 
 Engine::~Engine() {

@@ -68,6 +68,8 @@ struct Parts {
   std::function<void(std::size_t bytes)> limit_scripts;
   /// Who is believed about who calls, from now on.
   std::function<void(std::shared_ptr<const Trust>)> set_trust;
+  /// Serials of the certificates of nodes that are good, from now on.
+  std::function<void(Front::Serials)> set_certificates;
 };
 
 class Engine {
@@ -204,6 +206,8 @@ class Engine {
 
   // node_events.cpp: what agents say
   void register_nodes(Turn& turn, const Request& request);
+  Result<void> register_node(Turn& turn, const Request& request, const wire::RegisterNodes& message,
+                             const wire::NodeReport& report, Agents::Agent& agent);
   /// What this store says to an agent that was told of a store; an error when it is an older copy
   /// or another one.
   Result<void> check_memory(const wire::RegisterNodes& message) const;

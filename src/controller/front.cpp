@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "auth/token.h"
+#include "controller/identities.h"
 #include "wire/field_limits.h"
 #include "wire/refusal.h"
 
@@ -129,9 +130,24 @@ void Front::secured(Peer peer) {
   if (!bearer || bearer->nodes.empty()) {
     return turn_away(peer, fail(Code::no_credential, "the certificate is no node's").error());
   }
+  if (!is_good(bearer->serial)) return turn_away(peer, void_certificate(bearer->nodes.front()));
+  if (!link.visit->introduce(link.connection, {.certificate = bearer->serial})) {
+    return closed(peer, "too many connections");
+  }
+  link.visit->must_ask(true);
   link.node = std::make_shared<const tls::Bearer>(std::move(*bearer));
   link.standing.role = Role::node;
-  link.connection->limit_frames(wire::kMostBytes);
+  link.connection->limit_frames(wire::kUserBytes);
+}
+
+void Front::set_certificates(Serials serials) {
+  const std::lock_guard lock(mutex_);
+  certificates_ = std::move(serials);
+}
+
+bool Front::is_good(const std::string& serial) {
+  const std::lock_guard lock(mutex_);
+  return certificates_.contains(serial);
 }
 
 void Front::frame(Peer peer, const wire::Frame& frame) {
@@ -167,7 +183,7 @@ bool Front::its_turn(Link& link, Peer peer) {
   }
   if (!link.visit->may_work(link.waiting.front().second.size())) {
     link.starved = true;
-    starved_[link.caller.uid].push_back(peer);
+    starved_[link.visit->account()].push_back(peer);
     return false;
   }
   link.paid = false;
@@ -177,7 +193,8 @@ bool Front::its_turn(Link& link, Peer peer) {
 /// Nothing is read while requests of this connection wait here: the kernel makes the sender wait.
 void Front::read_or_not(Link& link) {
   link.visit->queued(*link.connection, link.waiting_bytes);
-  const bool full = link.waiting.size() >= kMostWaiting ||
+  const bool full = (link.unhandled && link.unhandled->stopped) ||
+                    link.waiting.size() >= kMostWaiting ||
                     link.waiting_bytes >= kMostWaitingBytes ||
                     (!link.waiting.empty() && (link.delayed || link.starved));
   if (full) {
@@ -257,14 +274,19 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
     if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
     return;
   }
-  if (link.standing.role != Role::node) {
-    if (auto good = wire::check_fields(kind, payload, most_script_); !good) {
-      wire::Done done;
-      *done.mutable_refusal() = wire::to_refusal(good.error());
-      link.connection->send(done);
-      if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
-      return;
+  if (auto good = wire::check_fields(kind, payload, most_script_); !good) {
+    if (link.standing.registered || link.standing.role == Role::node) {
+      // No agent of ours sends such a thing.
+      const Error& why = good.error();
+      log_.of(source_of(link.caller, link.node.get()))
+          .error("{} is refused: {}; {}", wire::name_of(kind), why.what(), why.hint);
+      return turn_away(peer, why);
     }
+    wire::Done done;
+    *done.mutable_refusal() = wire::to_refusal(good.error());
+    link.connection->send(done);
+    if (link.connection->backlog() > 0) wait_for_reader(link, Link::Sending::answer);
+    return;
   }
   if (!link.standing.registered) {
     link.busy = true;
@@ -274,11 +296,29 @@ void Front::hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload)
   if (kind == wire::Kind::RegisterNodes || kind == wire::Kind::JoinNode) {
     request.from = link.connection->remote_host();
   }
+  if (link.unhandled) request.counted = count(link, peer, request.payload.size());
   if (rule.where == Where::reader) {
     handlers_.to_reader(std::move(request));
   } else {
     handlers_.to_state(std::move(request));
   }
+}
+
+std::shared_ptr<const void> Front::count(Link& link, Peer peer, std::size_t bytes) {
+  const std::shared_ptr<Unhandled> counter = link.unhandled;
+  ++counter->frames;
+  counter->bytes += bytes;
+  if (counter->many()) {
+    link.connection->pause();
+    counter->stopped = true;
+  }
+  return {nullptr, [this, counter, peer, bytes](const void*) {
+            --counter->frames;
+            counter->bytes -= bytes;
+            if (counter->few() && counter->stopped.exchange(false)) {
+              act({.peer = peer, .read_on = true});
+            }
+          }};
 }
 
 void Front::next_request(Link& link, Peer peer) {
@@ -292,9 +332,9 @@ void Front::next_request(Link& link, Peer peer) {
   read_or_not(link);
 }
 
-/// One that waited because its user had too many requests in work.
-void Front::next_of_user(std::uint32_t uid) {
-  const auto found = starved_.find(uid);
+/// One that waited because its user or node had too many requests in work.
+void Front::next_of_account(net::Account account) {
+  const auto found = starved_.find(account);
   if (found == starved_.end()) return;
   std::deque<Peer>& peers = found->second;
   while (!peers.empty()) {
@@ -320,10 +360,10 @@ void Front::answered(Link& link, Peer peer) {
     return wait_for_reader(link, Link::Sending::answer);
   }
   link.busy = false;
-  const std::uint32_t uid = link.caller.uid;
+  const net::Account account = link.visit->account();
   link.visit->end_work();
   next_request(link, peer);
-  next_of_user(uid);
+  next_of_account(account);
 }
 
 void Front::wait_for_reader(Link& link, Link::Sending what) {
@@ -350,15 +390,19 @@ void Front::closed(Peer peer, std::string_view reason) {
   links_.erase(found);
   if (!reason.empty()) log_.debug("connection of uid {} closed: {}", link.caller.uid, reason);
   if (link.connection->open()) link.connection->close();
+  const net::Account account = link.visit->account();
   link.visit->end_work();
   if (link.kept || link.voucher) handlers_.closed(peer);
   if (link.paging && handlers_.pages_unwanted) handlers_.pages_unwanted(peer);
-  if (starved_.contains(link.caller.uid)) {
-    // Not from here: the caller may be in the middle of another one of this user.
-    loop_.post([this, uid = link.caller.uid, alive = std::weak_ptr(alive_)] {
-      if (!alive.expired()) next_of_user(uid);
-    });
-  }
+  wake_starved(account);
+}
+
+void Front::wake_starved(net::Account account) {
+  if (!starved_.contains(account)) return;
+  // Not from here: the caller may be in the middle of another one of this user.
+  loop_.post([this, account, alive = std::weak_ptr(alive_)] {
+    if (!alive.expired()) next_of_account(account);
+  });
 }
 
 void Front::close_revoked(const Act& act) {
@@ -425,18 +469,25 @@ void Front::run_acts() {
       link.visit->keep();
     }
     if (act.user) link.voucher = std::move(link.node);  // no node's any more
-    if ((act.agent && link.node && !link.standing.registered) || act.user) {
-      const net::Door::Who who{.uid = act.user ? act.user->uid : 0, .free = !act.user};
-      if (!link.visit->introduce(link.connection, who)) {
+    if (act.agent) {
+      link.standing.registered = true;
+      link.visit->must_ask(false);
+      if (link.node) {
+        link.connection->limit_frames(wire::kMostBytes);
+        if (!link.unhandled) link.unhandled = std::make_shared<Unhandled>();
+      }
+    }
+    if (act.user) {
+      const net::Account before = link.visit->account();
+      if (!link.visit->introduce(link.connection, {.uid = act.user->uid})) {
         closed(act.peer, "too many connections");
         continue;
       }
-    }
-    if (act.agent) link.standing.registered = true;
-    if (act.user) {
+      wake_starved(before);
       become(link, *act.user);
       link.connection->limit_frames(wire::kUserBytes);
     }
+    if (act.read_on) read_or_not(link);
     if (!act.bytes.empty()) link.connection->send_bytes(std::move(act.bytes));
     if (act.close) {
       closed(act.peer, "");

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "auth/munge.h"
@@ -45,6 +46,8 @@ struct Request {
   std::shared_ptr<const tls::Bearer> node = {};
   /// Of a node that registers or joins over TCP: the address it came from.
   std::string from = {};
+  /// Goes with the request: what an agent has sent and nobody has handled yet is counted by it.
+  std::shared_ptr<const void> counted = {};
 };
 
 /// Whose lines these are in the log: "node n1" where a certificate was shown, else "uid 1000".
@@ -74,6 +77,10 @@ class Front final : public Messenger {
     std::string cluster_key;  // checks tokens of users
   };
   Result<void> listen_tcp(std::uint16_t port, Remote remote);
+  /// Serials of the certificates that are good now. Who shows another one is turned away at the end
+  /// of the handshake. From any thread.
+  using Serials = std::unordered_set<std::string>;
+  void set_certificates(Serials serials);
   void stop_listening();
   /// Sends what is left to send, then ends all connections. Of the network thread.
   void drop_all();
@@ -85,6 +92,20 @@ class Front final : public Messenger {
   [[nodiscard]] std::uint64_t accepted() const { return accepted_; }
 
  private:
+  static constexpr std::size_t kMostUnhandled = 256;
+  static constexpr std::size_t kMostUnhandledBytes = std::size_t{16} << 20;
+  /// Messages of an agent that were handed on: other threads count them down.
+  struct Unhandled {
+    std::atomic<std::size_t> frames{0};
+    std::atomic<std::size_t> bytes{0};
+    std::atomic<bool> stopped{false};  // nothing is read until most of them are handled
+    [[nodiscard]] bool many() const {
+      return frames > kMostUnhandled || bytes > kMostUnhandledBytes;
+    }
+    [[nodiscard]] bool few() const {
+      return frames <= kMostUnhandled / 2 && bytes <= kMostUnhandledBytes / 2;
+    }
+  };
   struct Link {
     std::shared_ptr<net::Connection> connection;
     Caller caller;
@@ -100,7 +121,8 @@ class Front final : public Messenger {
     bool delayed = false;               // it waits for the token
     bool starved = false;               // it waits until others of its user are done
     enum class Sending { nothing, page, answer } sending = Sending::nothing;
-    bool paging = false;  // more pages of an answer are to come
+    std::shared_ptr<Unhandled> unhandled;  // of an agent of another machine
+    bool paging = false;                   // more pages of an answer are to come
   };
   static constexpr std::size_t kMostWaiting = 16;
   static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 10;
@@ -109,6 +131,7 @@ class Front final : public Messenger {
   void frame(Peer peer, const wire::Frame& frame);
   /// The TLS handshake is over: a node has shown a certificate, others have to say who they are.
   void secured(Peer peer);
+  [[nodiscard]] bool is_good(const std::string& serial);
   void greet(Peer peer, const wire::Frame& frame);
   void greeted(Peer peer, Result<Caller> who);
   void become(Link& link, const Caller& caller);
@@ -117,8 +140,11 @@ class Front final : public Messenger {
   /// Whether the request that waits first may be handed on now.
   bool its_turn(Link& link, Peer peer);
   void hand_on(Link& link, Peer peer, wire::Kind kind, std::string payload);
+  /// Counts a message of an agent, and stops reading from it where too many wait.
+  std::shared_ptr<const void> count(Link& link, Peer peer, std::size_t bytes);
   void next_request(Link& link, Peer peer);
-  void next_of_user(std::uint32_t uid);
+  void next_of_account(net::Account account);
+  void wake_starved(net::Account account);
   void answered(Link& link, Peer peer);
   void wait_for_reader(Link& link, Link::Sending what);
   void drained(Peer peer);
@@ -135,16 +161,17 @@ class Front final : public Messenger {
   std::atomic<std::size_t> most_script_ = wire::kUsualScript;
   std::vector<std::unique_ptr<net::Listener>> listeners_;
   net::Door door_;
-  std::unordered_map<std::uint32_t, std::deque<Peer>> starved_;  // by uid
+  std::unordered_map<net::Account, std::deque<Peer>> starved_;
   std::unique_ptr<auth::HelloChecker> checker_;
   std::optional<Remote> remote_;
   std::unordered_map<Peer, Link> links_;
   Peer last_peer_ = 0;
   std::atomic<std::uint64_t> accepted_{0};
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // for posted calls
-  mutable std::mutex mutex_;  // guards acts_ and trust_
+  mutable std::mutex mutex_;                                                // guards what follows
   std::vector<Act> acts_;
   std::shared_ptr<const Trust> trust_ = std::make_shared<const Trust>();
+  Serials certificates_;
 };
 
 }  // namespace berth::controller

@@ -27,6 +27,14 @@ std::string authority_path(const std::string& state) {
   return state + '/' + kAuthorityFile;
 }
 
+Error void_certificate(const std::string& node) {
+  return fail(Code::access_denied,
+              fmt::format("the certificate of this machine for node {} was revoked or replaced",
+                          node),
+              fmt::format("`scontrol token node={}` lets it join again", node))
+      .error();
+}
+
 Result<Identities> Identities::load(const std::string& state, const std::string& cluster) {
   auto authority = tls::Authority::load_or_create(authority_path(state), cluster);
   if (!authority) return pass(std::move(authority.error()));
@@ -218,13 +226,20 @@ Result<void> Identities::check(const tls::Bearer& bearer, const std::string& nod
       found != nodes_.end() && !bearer.serial.empty() &&
       (bearer.serial == found->second.serial() || bearer.serial == found->second.before());
   if (good) return {};
-  return fail(
-      Code::access_denied,
-      fmt::format("the certificate of this machine for node {} was revoked or replaced", node),
-      fmt::format("`scontrol token node={}` lets it join again", node));
+  return std::unexpected(void_certificate(node));
 }
 
-Result<void> Identities::seen(const tls::Bearer& bearer) {
+std::unordered_set<std::string> Identities::serials() const {
+  std::unordered_set<std::string> out;
+  for (const auto& [name, node] : nodes_) {
+    for (const std::string& serial : {node.serial(), node.before()}) {
+      if (!serial.empty()) out.insert(serial);
+    }
+  }
+  return out;
+}
+
+Result<bool> Identities::seen(const tls::Bearer& bearer) {
   bool changed = false;
   for (const std::string& name : bearer.nodes) {
     const auto found = nodes_.find(name);
@@ -232,7 +247,9 @@ Result<void> Identities::seen(const tls::Bearer& bearer) {
     changed |= !found->second.before().empty();
     found->second.clear_before();
   }
-  return changed ? save() : Result<void>();
+  if (!changed) return false;
+  if (auto saved = save(); !saved) return pass(std::move(saved.error()));
+  return true;
 }
 
 bool Identities::is_at(const tls::Bearer& bearer, const std::string& from) {

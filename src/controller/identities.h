@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,9 @@ inline constexpr job::Time kJoinTokenSeconds = 3600;
 /// Key and certificate of the cluster's authority, in StateSaveLocation.
 inline constexpr const char* kAuthorityFile = "authority.pem";
 std::string authority_path(const std::string& state);
+
+/// What a machine is told whose certificate for the node is good no more.
+Error void_certificate(const std::string& node);
 
 class Identities {
  public:
@@ -71,10 +75,12 @@ class Identities {
     return users_;
   }
 
+  /// Of all certificates that are good.
+  [[nodiscard]] std::unordered_set<std::string> serials() const;
   /// Why the bearer may not speak for the node now; nothing when he may.
   [[nodiscard]] Result<void> check(const tls::Bearer& bearer, const std::string& node) const;
-  /// The bearer has come: the certificate before his is void.
-  Result<void> seen(const tls::Bearer& bearer);
+  /// The bearer has come: the certificate before his is void. True when there was one.
+  Result<bool> seen(const tls::Bearer& bearer);
 
   /// His nodes are on a machine of this address ("" = not known); true when that is new. It is
   /// kept for good by keep_addresses(), so that many that come at once cost one write.

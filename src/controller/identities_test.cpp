@@ -119,7 +119,10 @@ TEST_F(IdentitiesTest, RenewalKeepsTheOldOneUntilTheNewOneIsSeen) {
   const auto second = *tls::bearer_of(*renewed);
   EXPECT_TRUE(ids_->check(first, "n1"));
   EXPECT_TRUE(ids_->check(second, "n1"));
-  EXPECT_TRUE(ids_->seen(second));
+  EXPECT_EQ(ids_->serials(), (std::unordered_set{first.serial, second.serial}));
+  EXPECT_EQ(ids_->seen(second), true);
+  EXPECT_EQ(ids_->seen(second), false) << "nothing has changed";
+  EXPECT_EQ(ids_->serials(), std::unordered_set{second.serial});
   EXPECT_FALSE(ids_->check(first, "n1"));
   ids_.emplace(*Identities::load(state_, "test"));
   EXPECT_FALSE(ids_->check(first, "n1")) << "after a restart, too";
@@ -145,6 +148,7 @@ TEST_F(IdentitiesTest, RevokedIsVoidAtOnceWithItsTokens) {
   const auto secrets = ids_->invite({"n1"}, false, 1000, 100);
   ASSERT_TRUE(ids_->revoke({"n1"}));
   EXPECT_FALSE(ids_->check(bearer, "n1"));
+  EXPECT_TRUE(ids_->serials().empty());
   EXPECT_FALSE(ids_->renew(bearer, tls::make_key()->wish));
   EXPECT_FALSE(accept(message(secrets->front()), 200));
   EXPECT_EQ(ids_->generation("n1"), 2U);

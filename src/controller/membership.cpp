@@ -135,6 +135,7 @@ std::optional<Peer> Engine::accept_join(Peer peer, const Identities::Offer& offe
     log_.info("a machine has joined as node {}", node);
     left = new_identity(node);
     trust_changed_ = true;
+    parts_.set_certificates(parts_.identities.serials());
   }
   wire::NodeJoined reply;
   reply.set_certificate(offer.certificate);
@@ -162,6 +163,7 @@ void Engine::renew_identity(Turn& /*turn*/, const Request& request) {
     return outbox_.answer(request.peer, reply);
   }
   if (auto certificate = parts_.identities.renew(*request.node, message->wish())) {
+    parts_.set_certificates(parts_.identities.serials());
     reply.set_certificate(std::move(*certificate));
   } else {
     *reply.mutable_refusal() = wire::to_refusal(certificate.error());
@@ -236,6 +238,7 @@ void Engine::revoke_nodes(Turn& turn, const Request& request) {
   if (auto done = parts_.identities.revoke(*nodes); !done) {
     return refuse(request.peer, done.error());
   }
+  parts_.set_certificates(parts_.identities.serials());
   for (const std::string& node : *nodes) {
     log_.info("the identity of node {} is revoked by uid {}", node, request.caller.uid);
     if (const auto left = new_identity(node)) peer_left(turn, *left);

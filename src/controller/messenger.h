@@ -22,6 +22,7 @@ struct Act {
   bool answered = false;
   bool page = false;  // a part of the answer: page_taken is called when the next may come
   bool close = false;
+  bool read_on = false;             // enough of what this agent has sent is handled
   bool keep = false;                // it is silent for long and matters; tell when it closes
   bool agent = false;               // it is an agent from now on
   std::optional<Caller> user = {};  // a node vouched for him: the connection is his from now on

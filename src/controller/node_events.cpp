@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "base/printable.h"
 #include "controller/engine.h"
 #include "job/silence.h"
 #include "wire/refusal.h"
@@ -33,6 +34,16 @@ Log::Source Engine::log_of(const Request& request) {
 void Engine::register_nodes(Turn& turn, const Request& request) {
   auto message = decoded<wire::RegisterNodes>(request);
   if (!message) return;
+  if (request.node &&
+      static_cast<std::size_t>(message->nodes_size()) > request.node->nodes.size()) {
+    refuse(request.peer,
+           fail(Code::access_denied, fmt::format("a registration of {} nodes by a machine whose "
+                                                 "certificate speaks for {}",
+                                                 message->nodes_size(), request.node->nodes.size()))
+               .error());
+    peer_left(turn, request.peer);
+    return outbox_.close(request.peer);
+  }
   wire::Registered reply;
   reply.set_epoch(tickets_.epoch());
   reply.set_even_time(clock_.even_seconds());
@@ -47,38 +58,23 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
                           known.error().hint);
   } else {
     *reply.mutable_memory() = memory();
-    outbox_.make_agent(request.peer);
     agent = &agents_.arrived(request.peer, *message, origin, turn.moment);
+    if (request.node) agent->certificate = request.node->serial;
+    lose_unnamed(turn, request.peer, *message);
   }
-  if (agent != nullptr) lose_unnamed(turn, request.peer, *message);
   std::size_t accepted = 0;
   for (wire::NodeReport& report : *message->mutable_nodes()) {
     drop_forged_steps(request, report);
     wire::NodeVerdict& verdict = *reply.add_nodes();
     verdict.set_name(report.name());
-    Result<void> done;
-    if (!known) {
-      done = pass(known.error());
-    } else if (request.node && !(done = parts_.identities.check(*request.node, report.name()))) {
-      // It is another node's, or nobody's any more.
-    } else if (const auto first = agents_.served_elsewhere(report.name(), request.peer, origin)) {
-      claimed(request, report.name(), *first);
-      agent->claims.insert(report.name());
-      done = fail(Code::conflict,
-                  fmt::format("node {} is served by another agent, at {}", report.name(),
-                              agents_.find(*first)->origin.text()),
-                  "this machine or its spool may be a copy of that one: `berth join` gives it a "
-                  "name of its own");
-    } else {
-      done = state_->register_node(report, *message, turn.now);
-    }
+    const Result<void> done =
+        known ? register_node(turn, request, *message, report, *agent) : pass(known.error());
     if (!done) {
       if (known) {
         log_of(request).error("node {} may not register from {}: {}", report.name(), origin.text(),
                               done.error().what());
       }
       *verdict.mutable_refusal() = wire::to_refusal(done.error());
-      if (agent != nullptr) agent->refused = true;
       continue;
     }
     agents_.serve(request.peer, report.name());
@@ -94,17 +90,54 @@ void Engine::register_nodes(Turn& turn, const Request& request) {
   // A copy of a machine's identity must not make that of the machine void.
   if (request.node && accepted > 0) {
     trust_changed_ |= parts_.identities.is_at(*request.node, request.from);
-    if (auto kept = parts_.identities.seen(*request.node); !kept) {
-      log_of(request).error("{}", kept.error().what());
+    if (auto changed = parts_.identities.seen(*request.node); !changed) {
+      log_of(request).error("{}", changed.error().what());
+    } else if (*changed) {
+      parts_.set_certificates(parts_.identities.serials());
     }
   }
   log_of(request).info("{} of {} nodes registered by the agent at {}", accepted,
                        message->nodes_size(), origin.text());
+  // One that waits for a node of its own to be free, or to be in slurm.conf, is kept. A machine
+  // that speaks for no node here has no reason to be connected.
+  const bool welcome = agent != nullptr && (!request.node || accepted > 0 || agent->refused);
+  if (welcome) {
+    outbox_.make_agent(request.peer);
+    for (const Peer twin : agents_.idle_twins(request.peer)) {
+      outbox_.close(twin);
+      peer_left(turn, twin);
+    }
+  } else {
+    peer_left(turn, request.peer);
+  }
   turn.thens.push_back({request.peer, Then::When::any_time,
-                        [this, peer = request.peer, refused = !known, reply = std::move(reply)] {
+                        [this, peer = request.peer, welcome, reply = std::move(reply)] {
                           outbox_.push(peer, reply);
-                          if (refused) outbox_.close(peer);
+                          if (!welcome) outbox_.close(peer);
                         }});
+}
+
+/// Why the agent may not serve the node; nothing when it does from now on.
+Result<void> Engine::register_node(Turn& turn, const Request& request,
+                                   const wire::RegisterNodes& message,
+                                   const wire::NodeReport& report, Agents::Agent& agent) {
+  if (request.node) {
+    if (auto good = parts_.identities.check(*request.node, report.name()); !good) return good;
+  }
+  const auto first = agents_.served_elsewhere(report.name(), request.peer, agent.origin);
+  if (!first) {
+    auto done = state_->register_node(report, message, turn.now);
+    agent.refused |= !done;
+    return done;
+  }
+  agent.refused = true;
+  claimed(request, report.name(), *first);
+  agent.claims.insert(report.name());
+  return fail(Code::conflict,
+              fmt::format("node {} is served by another agent, at {}", report.name(),
+                          agents_.find(*first)->origin.text()),
+              "this machine or its spool may be a copy of that one: `berth join` gives it a "
+              "name of its own");
 }
 
 wire::StoreMemory Engine::memory() const {
@@ -255,7 +288,7 @@ void Engine::job_gone(Turn& turn, const Request& request) {
   if (!message || !speaks_for(turn, request, message->node())) return;
   if (!message->trouble().empty()) {
     log_of(request).error("node {}, job {}: {}", message->node(), message->job_id(),
-                          message->trouble());
+                          cut_text(message->trouble(), kMostReason));
   }
   state_->job_gone(*message, turn.now);
   changed_jobs_.insert(message->job_id());
@@ -312,7 +345,7 @@ void Engine::step_ended(Turn& turn, const Request& request) {
 void Engine::node_trouble(Turn& turn, const Request& request) {
   const auto message = decoded<wire::NodeTrouble>(request);
   if (!message || !speaks_for(turn, request, message->node())) return;
-  log_of(request).error("node {}: {}", message->node(), message->reason());
+  log_of(request).error("node {}: {}", message->node(), cut_text(message->reason(), kMostReason));
   state_->node_trouble(message->node(), message->reason(), turn.now);
   changed_nodes_.insert(message->node());
 }

@@ -181,27 +181,29 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
     remote = std::move(*side);
     publish_authority(log, options.conf, identities->authority());
   }
-  s.engine_ = std::make_unique<Engine>(Parts{
-      .clock = s.clock_,
-      .log = log,
-      .crash = crash,
-      .users = s.users_,
-      .messenger = s.front_,
-      .published = s.published_,
-      .requests = s.requests_,
-      .setup = std::move(options.setup),
-      .store = std::move(*store),
-      .cluster_key = *key,
-      .identities = std::move(*identities),
-      .addresses = addresses,
-      .state = options.state,
-      .epoch = *epoch,
-      .emulate = options.emulate,
-      .host = options.host,
-      .shut = std::move(options.shut),
-      .limit_scripts = [&s](std::size_t bytes) { s.front_.set_most_script(bytes); },
-      .set_trust =
-          [&s](std::shared_ptr<const Trust> trust) { s.front_.set_trust(std::move(trust)); }});
+  s.engine_ = std::make_unique<Engine>(
+      Parts{.clock = s.clock_,
+            .log = log,
+            .crash = crash,
+            .users = s.users_,
+            .messenger = s.front_,
+            .published = s.published_,
+            .requests = s.requests_,
+            .setup = std::move(options.setup),
+            .store = std::move(*store),
+            .cluster_key = *key,
+            .identities = std::move(*identities),
+            .addresses = addresses,
+            .state = options.state,
+            .epoch = *epoch,
+            .emulate = options.emulate,
+            .host = options.host,
+            .shut = std::move(options.shut),
+            .limit_scripts = [&s](std::size_t bytes) { s.front_.set_most_script(bytes); },
+            .set_trust =
+                [&s](std::shared_ptr<const Trust> trust) { s.front_.set_trust(std::move(trust)); },
+            .set_certificates =
+                [&s](Front::Serials serials) { s.front_.set_certificates(std::move(serials)); }});
   if (auto done = s.engine_->load(); !done) return pass(std::move(done.error()));
   const auto refresh = [&s](bool with_jobs) { s.engine_->refresh(with_jobs); };
   s.reader_ = std::make_unique<Reader>(s.clock_, s.front_, s.published_, s.users_, s.requests_,

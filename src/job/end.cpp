@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "job/memory.h"
 #include "place/step_request.h"
 #include "wire/step_ids.h"
@@ -200,7 +201,7 @@ void State::Memory::drain_unfit(const std::string& node, const std::string& reas
   if (!index || nodes[*index].drain) return;
   effect(Log{fmt::format("node {} is drained: {}; when that is mended: scontrol update nodename={} "
                          "state=resume",
-                         node, reason, node),
+                         node, cut_text(reason, kMostReason), node),
              "node " + node});
   drain(*index, reason, now);
 }
@@ -264,8 +265,9 @@ void State::job_begun(const wire::JobBegun& message, Time now) {
   }
   const bool unfit =
       message.has_refusal() && message.refusal().code() == code_name(Code::node_unfit);
-  const std::string text =
-      message.refusal().lines().empty() ? "launch failed" : message.refusal().lines(0).text();
+  const std::string text = message.refusal().lines().empty()
+                               ? "launch failed"
+                               : cut_text(message.refusal().lines(0).text(), kMostReason);
   if (unfit) m.drain_unfit(message.node(), text, now);
   if (job->flags.completing) return;
   if (unfit) return m.launch_failed_on(*job, message.node(), now);

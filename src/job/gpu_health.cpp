@@ -9,8 +9,6 @@
 namespace berth::job {
 namespace {
 
-/// More than a node can have is not kept.
-constexpr std::uint32_t kMostGpus = 1024;
 constexpr std::size_t kMostWords = 400;
 
 using GpusOut = std::map<std::uint32_t, std::string>;
@@ -27,15 +25,7 @@ void tell_holders(State::Memory& m, cluster::NodeIndex index, std::uint32_t gpu,
     const auto share = std::ranges::find(job->allocation.nodes, index, &cluster::NodeShare::node);
     if (share == job->allocation.nodes.end() || !share->gpus().test(gpu)) continue;
     if (!job->gpu_uses) job->gpu_uses = std::make_unique<GpuUses>();
-    std::vector<wire::GpuUse>& all = job->gpu_uses->all;
-    auto known = std::ranges::find_if(
-        all, [&](const wire::GpuUse& one) { return one.index() == gpu && one.node() == name; });
-    if (known == all.end()) {
-      known = all.emplace(all.end());
-      known->set_node(name);
-      known->set_index(gpu);
-    }
-    known->set_trouble(why);
+    if (wire::GpuUse* known = job->gpu_uses->of(name, gpu)) known->set_trouble(why);
     m.touch(*job);
     // Steps and batch scripts are told by the node's agent.
     if (!job->batch && job->running->open_steps.empty()) {
@@ -150,7 +140,7 @@ void State::Memory::take_gpus_out(cluster::NodeIndex index,
   GpusOut now;
   nodes[index].gpus_on_probation.clear();
   for (const wire::GpuOut& one : told) {
-    if (one.index() >= kMostGpus) continue;
+    if (one.index() >= kMostGpusOfNode) continue;
     now[one.index()] = one.why().substr(0, kMostWords);
     if (!one.probation()) continue;
     nodes[index].gpus_on_probation[one.index()] = one.beyond_probation().substr(0, kMostWords);

@@ -22,26 +22,39 @@ void add(const wire::GpuUse& news, wire::GpuUse& known) {
   known.set_memory_most_mb(memory_most);
 }
 
+/// Of a job.
+constexpr std::size_t kMostUses = 65536;
+
 }  // namespace
 
+wire::GpuUse* GpuUses::of(const std::string& node, std::uint32_t gpu) {
+  for (; placed_ < all.size(); ++placed_) {  // they were read from the store
+    places_[{all[placed_].node(), all[placed_].index()}] = placed_;
+  }
+  const auto [place, added] = places_.try_emplace({node, gpu}, all.size());
+  if (!added) return &all[place->second];
+  if (all.size() == kMostUses) {
+    places_.erase(place);
+    return nullptr;
+  }
+  wire::GpuUse& use = all.emplace_back();
+  ++placed_;
+  use.set_node(node);
+  use.set_index(gpu);
+  return &use;
+}
+
 bool State::job_gpus(const wire::JobGpus& message, Time now) {
-  // More than a node can have is not kept.
-  constexpr std::size_t kMostGpus = 65536;
   // Between stores only what came since is lost when the controller is killed.
   constexpr Time kStoreEvery = 300;
   Memory& m = *m_;
   Job* job = m.find(message.job_id());
   if (job == nullptr || !m.runs_on(*job, message.attempt(), message.node())) return false;
   if (!job->gpu_uses) job->gpu_uses = std::make_unique<GpuUses>();
-  std::vector<wire::GpuUse>& all = job->gpu_uses->all;
   for (const wire::GpuUse& news : message.gpus()) {
-    auto known = std::ranges::find_if(all, [&](const wire::GpuUse& one) {
-      return one.index() == news.index() && one.node() == message.node();
-    });
-    if (known == all.end()) {
-      if (all.size() == kMostGpus) break;
-      known = all.emplace(all.end());
-    }
+    if (news.index() >= kMostGpusOfNode) continue;
+    wire::GpuUse* known = job->gpu_uses->of(message.node(), news.index());
+    if (known == nullptr) break;
     add(news, *known);
     known->set_node(message.node());
   }

@@ -44,6 +44,33 @@ TEST(GpuUse, IsAddedUp) {
   EXPECT_EQ(again.gpu_uses->all[0].busy_sum(), 1050U);
 }
 
+TEST(GpuUse, EachGpuOnceAndNoMoreThanANodeCanHave) {
+  Controller c;
+  const JobId id = c.started("-N1 -n1");
+  wire::JobGpus many = told(c.at(id), 1, 1, 1);
+  many.clear_gpus();
+  for (const std::uint32_t index : {7U, 3U, 7U, 1023U, 1024U, 65535U, UINT32_MAX}) {
+    wire::GpuUse& use = *many.add_gpus();
+    use.set_index(index);
+    use.set_rounds(1);
+  }
+  EXPECT_TRUE(c.state.job_gpus(many, c.now));
+  const auto kept = [](const Job& job) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> out;
+    for (const wire::GpuUse& use : job.gpu_uses->all) out.emplace_back(use.index(), use.rounds());
+    return out;
+  };
+  using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  EXPECT_EQ(kept(c.at(id)), (Pairs{{7, 2}, {3, 1}, {1023, 1}}));
+  // What was read from the store is found as well.
+  Job again = from_record(c.state.cluster(), to_record(c.state.cluster(), c.at(id)));
+  const std::string node = c.at(id).nodes.front();
+  again.gpu_uses->of(node, 3)->set_rounds(9);
+  again.gpu_uses->of(node, 4)->set_rounds(5);
+  again.gpu_uses->of("another", 3)->set_rounds(6);
+  EXPECT_EQ(kept(again), (Pairs{{7, 2}, {3, 9}, {1023, 1}, {4, 5}, {3, 6}}));
+}
+
 TEST(GpuUse, OfAnotherRunOrAJobThatIsOverIsNotTaken) {
   Controller c;
   const JobId id = c.started("-N1 -n1");

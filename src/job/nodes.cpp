@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "job/memory.h"
 #include "text/words.h"
 
@@ -213,7 +214,7 @@ Result<void> State::register_node(const wire::NodeReport& report, const wire::Re
                                ? ""
                                : shortfall(m.cluster.nodes[*index], report);
   if (!less.empty()) {
-    if (!node.invalid) give_reason(node, less, 0, now);
+    if (!node.invalid) give_reason(node, cut_text(less, kMostReason), 0, now);
     node.invalid = true;
   } else if (node.invalid) {
     node.invalid = false;
@@ -318,7 +319,7 @@ void State::node_trouble(std::string_view name, const std::string& reason, Time 
 
 void State::Memory::drain(cluster::NodeIndex index, const std::string& reason, Time now) {
   NodeState& node = nodes[index];
-  if (!node.drain) give_reason(node, reason, 0, now);
+  if (!node.drain) give_reason(node, cut_text(reason, kMostReason), 0, now);
   node.drain = true;
   refresh_usable(index);
   touch_node(index);

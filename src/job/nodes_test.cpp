@@ -27,6 +27,13 @@ TEST(Nodes, LessThanConfiguredIsNotUsed) {
             "gres/gpu count reported lower than configured (1 < 4)");
 }
 
+TEST(Nodes, OfAReasonThatANodeTellsTheBeginningIsKept) {
+  Controller c;
+  c.state.node_trouble("gpu1", std::string(60 << 20, 'x'), c.now);
+  EXPECT_TRUE(c.state.find_node("gpu1")->drain);
+  EXPECT_EQ(c.state.find_node("gpu1")->reason, std::string(1021, 'x') + "...");
+}
+
 TEST(Nodes, FaultOfGresConfTakesItOut) {
   Controller c;
   wire::NodeReport report;

@@ -207,10 +207,22 @@ struct LateSteps {
 };
 
 /// By node and GPU, and when that was stored last.
-struct GpuUses {
+class GpuUses {
+ public:
   std::vector<wire::GpuUse> all;
   Time stored = 0;
+
+  /// What is kept of one GPU; added when it is new. Null when it would be one more than a job
+  /// keeps.
+  wire::GpuUse* of(const std::string& node, std::uint32_t gpu);
+
+ private:
+  std::map<std::pair<std::string, std::uint32_t>, std::size_t> places_;  // in `all`
+  std::size_t placed_ = 0;  // how many of them have their place there
 };
+
+/// More GPUs of one node are not kept.
+inline constexpr std::uint32_t kMostGpusOfNode = 1024;
 
 /// One job record: an ordinary job, the pending rest of an array, an element of it, or a component
 /// of a heterogeneous job.

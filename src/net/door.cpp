@@ -15,6 +15,10 @@ struct Door::Core : std::enable_shared_from_this<Core> {
   };
   Core(Loop& l, QuotaLimits limits) : loop(l), quota(limits) {}
 
+  Quota::Admission admit(Guest guest, const Who& who) {
+    return who.certificate.empty() ? quota.enter(guest, who.uid, who.free)
+                                   : quota.enter_node(guest, who.certificate);
+  }
   static void tell(Connection& connection, Code code, const std::string& why) {
     if (!connection.open()) return;
     wire::Done done;
@@ -62,7 +66,8 @@ struct Door::Core : std::enable_shared_from_this<Core> {
         self->evict(guest, Code::timed_out,
                     !visit.known_      ? "who calls was not proved in time"
                     : visit.answer_by_ ? "the answer was not read in time"
-                                       : "the message was begun and not finished in time");
+                    : visit.frame_by_  ? "the message was begun and not finished in time"
+                                       : "nothing was asked in time");
       }
       self->watch_deadlines();
     });
@@ -89,7 +94,7 @@ const Quota& Door::quota() const {
 std::shared_ptr<Visit> Door::enter(const std::shared_ptr<Connection>& connection, Who who,
                                    Evicted evicted) {
   const Guest guest = ++core_->last;
-  const Quota::Admission admission = core_->quota.enter(guest, who.uid, who.free);
+  const Quota::Admission admission = core_->admit(guest, who);
   if (!admission.admitted) {
     core_->turn_away(*connection, admission.why);
     return nullptr;
@@ -121,12 +126,14 @@ Visit::~Visit() {
 }
 
 bool Visit::introduce(const std::shared_ptr<Connection>& connection, Door::Who who) {
-  const Quota::Admission admission = core_->quota.enter(guest_, who.uid, who.free);
+  const Quota::Admission admission = core_->admit(guest_, who);
   if (!admission.admitted) {
     core_->turn_away(*connection, admission.why);
     return false;
   }
   known_ = true;
+  working_ = 0;
+  must_ask(false);
   if (const auto found = core_->inside.find(guest_); found != core_->inside.end()) {
     found->second.connection = connection;
   }
@@ -181,6 +188,7 @@ void Visit::set_deadline() {
   if (!known_) return;  // the time to prove who it is runs on
   std::optional<QuotaTime> at = stopped_ ? std::nullopt : frame_by_;
   if (answer_by_ && (!at || *answer_by_ < *at)) at = answer_by_;
+  if (ask_by_ && !at) at = ask_by_;
   if (core_->quota.deadline(guest_) != at) core_->quota.set_deadline(guest_, at);
   if (at) core_->watch_deadlines();
 }
@@ -203,10 +211,25 @@ bool Visit::may_work(std::size_t bytes) const {
 
 void Visit::begin_work(std::size_t bytes) {
   core_->quota.begin_work(guest_, bytes);
+  ++working_;
+  if (must_ask_) must_ask(true);
 }
 
 void Visit::end_work() {
   core_->quota.end_work(guest_);
+  if (working_ > 0) --working_;
+  if (must_ask_) must_ask(true);
+}
+
+void Visit::must_ask(bool must) {
+  must_ask_ = must;
+  ask_by_.reset();
+  if (must && working_ == 0) ask_by_ = Clock::now() + core_->quota.limits().handshake;
+  set_deadline();
+}
+
+Account Visit::account() const {
+  return core_->quota.account(guest_);
 }
 
 void Visit::answering(std::size_t bytes) {

@@ -34,6 +34,7 @@ class Door {
   struct Who {
     std::uint32_t uid = 0;
     bool free = false;
+    std::string certificate = {};  // of a node; "" = it is a user
   };
   /// The visitor has to go and was told why. Without one the connection is closed.
   using Evicted = std::function<void(const std::string& why)>;
@@ -60,6 +61,11 @@ class Visit {
   /// A stranger has proved who he is; false when he is turned away after all. `connection`: the
   /// one that goes on, which may be another object than before.
   bool introduce(const std::shared_ptr<Connection>& connection, Door::Who who);
+  /// Whether it has to ask for something all the time, or goes (a machine that has shown a
+  /// certificate, and is no agent and no user yet).
+  void must_ask(bool must);
+  /// Whose connections, requests and bytes are counted together with its own.
+  [[nodiscard]] Account account() const;
 
   /// For Handlers::on_partial.
   void partial(Connection& connection, std::size_t held, std::size_t frame_bytes);
@@ -91,6 +97,9 @@ class Visit {
   std::size_t frame_bytes_ = 0;         // of the frame that was begun, as its head says
   std::optional<QuotaTime> frame_by_;   // the frame that was begun
   std::optional<QuotaTime> answer_by_;  // the answer that waits
+  std::optional<QuotaTime> ask_by_;     // nothing is worked on, and it must ask
+  std::size_t working_ = 0;             // requests that are worked on
+  bool must_ask_ = false;
   bool known_ = false;
   bool stopped_ = false;
 };

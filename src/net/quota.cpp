@@ -11,21 +11,26 @@ QuotaLimits QuotaLimits::of_descriptors(std::size_t descriptors) {
   limits.all_connections = std::max<std::size_t>(16, descriptors / 2);
   limits.user_connections = std::max<std::size_t>(8, descriptors / 8);
   limits.unknown_connections = std::clamp<std::size_t>(descriptors / 16, 8, 512);
+  limits.node_connections = std::clamp<std::size_t>(descriptors / 16, 8, 128);
   return limits;
 }
 
-void Quota::count(std::uint32_t uid, User& user, std::ptrdiff_t change) {
-  by_connections_.erase({user.connections, uid});
+void Quota::count(Account account, User& user, std::ptrdiff_t change) {
+  if (!user.certificate.empty()) {
+    user.connections += static_cast<std::size_t>(change);
+    return;
+  }
+  by_connections_.erase({user.connections, account});
   user.connections += static_cast<std::size_t>(change);
   connections_ += static_cast<std::size_t>(change);
-  if (user.connections > 0) by_connections_.insert({user.connections, uid});
+  if (user.connections > 0) by_connections_.insert({user.connections, account});
 }
 
 Quota::Admission Quota::enter(Guest guest, std::uint32_t uid, bool free) {
   Admission out;
   if (free) {
     leave(guest);
-    guests_[guest] = {.kind = Kind::free, .uid = uid};
+    guests_[guest] = {.kind = Kind::free};
     return out;
   }
   User& user = users_[uid];
@@ -52,10 +57,29 @@ Quota::Admission Quota::enter(Guest guest, std::uint32_t uid, bool free) {
   leave(guest);
   User& host = users_[uid];  // leave() may have forgotten a user without connections
   count(uid, host, 1);
-  Entry entry{.kind = Kind::user, .uid = uid};
+  Entry entry{.kind = Kind::user, .account = uid};
   entry.order = host.silent.insert(host.silent.end(), guest);
   entry.in_order = true;
   guests_[guest] = std::move(entry);
+  return out;
+}
+
+Quota::Admission Quota::enter_node(Guest guest, const std::string& certificate) {
+  Admission out;
+  const auto known = nodes_.find(certificate);
+  if (known != nodes_.end() && users_.at(known->second).connections >= limits_.node_connections) {
+    out.admitted = false;
+    out.why = fmt::format("{} connections show this certificate, the most is {}",
+                          users_.at(known->second).connections, limits_.node_connections);
+    return out;
+  }
+  leave(guest);
+  const auto [place, added] = nodes_.try_emplace(certificate, 0);
+  if (added) place->second = ++last_node_;
+  User& node = users_[place->second];
+  node.certificate = certificate;
+  count(place->second, node, 1);
+  guests_[guest] = {.kind = Kind::node, .account = place->second};
   return out;
 }
 
@@ -98,63 +122,79 @@ void Quota::leave(Guest guest) {
   set_deadline(guest, std::nullopt);
   Entry& entry = found->second;
   if (entry.kind == Kind::unknown) forget_unknown(entry);
-  if (entry.kind == Kind::user) {
-    User& user = users_.at(entry.uid);
+  if (is_counted(entry)) {
+    User& user = users_.at(entry.account);
     let_go(entry);
     while (!entry.work.empty()) end_work(guest);
     if (entry.in_order) user.silent.erase(entry.order);
-    count(entry.uid, user, -1);
+    count(entry.account, user, -1);
     // What he has asked for in the last seconds is remembered: nobody fills his bucket by leaving.
-    if (user.connections == 0 && !user.asked) users_.erase(entry.uid);
+    if (user.connections == 0 && !user.bucket) {
+      if (!user.certificate.empty()) nodes_.erase(user.certificate);
+      users_.erase(entry.account);
+    }
   }
   guests_.erase(found);
 }
 
 void Quota::heard(Guest guest) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user || !found->second.in_order) return;
-  std::list<Guest>& silent = users_.at(found->second.uid).silent;
+  if (found == guests_.end() || !found->second.in_order || !is_counted(found->second)) return;
+  std::list<Guest>& silent = users_.at(found->second.account).silent;
   silent.splice(silent.end(), silent, found->second.order);
 }
 
 void Quota::keep(Guest guest) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user || !found->second.in_order) return;
-  users_.at(found->second.uid).silent.erase(found->second.order);
+  if (found == guests_.end() || !found->second.in_order || !is_counted(found->second)) return;
+  users_.at(found->second.account).silent.erase(found->second.order);
   found->second.in_order = false;
+}
+
+std::chrono::nanoseconds Quota::Bucket::take(double per_second, double burst, QuotaTime now) {
+  const std::chrono::duration<double> passed = now - refilled;
+  tokens = std::min(burst, tokens + passed.count() * per_second) - 1;
+  refilled = now;
+  if (tokens >= 0) return {};
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(-tokens / per_second));
 }
 
 std::chrono::nanoseconds Quota::wait_for_request(Guest guest, QuotaTime now) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user) return {};
-  User& user = users_.at(found->second.uid);
-  if (!user.asked) {
-    user.asked = true;
-    user.tokens = limits_.user_burst;
-    user.refilled = now;
+  if (found == guests_.end()) return {};
+  if (found->second.kind == Kind::unknown) return wait_of_unknown(found->second.source, now);
+  if (!is_counted(found->second)) return {};
+  std::optional<Bucket>& bucket = users_.at(found->second.account).bucket;
+  if (!bucket) bucket = Bucket{limits_.user_burst, now};
+  return bucket->take(limits_.user_requests_per_second, limits_.user_burst, now);
+}
+
+std::chrono::nanoseconds Quota::wait_of_unknown(const std::string& source, QuotaTime now) {
+  const double rate = limits_.unknown_requests_per_second;
+  const double burst = limits_.unknown_burst;
+  // Addresses are many: those that have asked for nothing of late are forgotten.
+  constexpr std::size_t kMostSources = 4096;
+  if (asked_.size() >= kMostSources) {
+    const auto full = std::chrono::duration<double>(2 * burst / rate);
+    std::erase_if(asked_, [&](const auto& one) { return one.second.refilled + full < now; });
+    if (asked_.size() >= kMostSources) asked_.clear();
   }
-  const std::chrono::duration<double> passed = now - user.refilled;
-  user.tokens =
-      std::min(limits_.user_burst, user.tokens + passed.count() * limits_.user_requests_per_second);
-  user.refilled = now;
-  user.tokens -= 1;
-  if (user.tokens >= 0) return {};
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::duration<double>(-user.tokens / limits_.user_requests_per_second));
+  return asked_.try_emplace(source, Bucket{burst, now}).first->second.take(rate, burst, now);
 }
 
 bool Quota::may_work(Guest guest, std::size_t bytes) const {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user) return true;
-  const User& user = users_.at(found->second.uid);
+  if (found == guests_.end() || !is_counted(found->second)) return true;
+  const User& user = users_.at(found->second.account);
   return user.working == 0 || (user.working < limits_.user_working &&
                                user.working_bytes + bytes <= limits_.user_working_bytes);
 }
 
 void Quota::begin_work(Guest guest, std::size_t bytes) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user) return;
-  User& user = users_.at(found->second.uid);
+  if (found == guests_.end() || !is_counted(found->second)) return;
+  User& user = users_.at(found->second.account);
   found->second.work.push_back(bytes);
   ++user.working;
   user.working_bytes += bytes;
@@ -163,16 +203,16 @@ void Quota::begin_work(Guest guest, std::size_t bytes) {
 void Quota::end_work(Guest guest) {
   const auto found = guests_.find(guest);
   if (found == guests_.end() || found->second.work.empty()) return;
-  User& user = users_.at(found->second.uid);
+  User& user = users_.at(found->second.account);
   --user.working;
   user.working_bytes -= found->second.work.front();
   found->second.work.erase(found->second.work.begin());
 }
 
 void Quota::let_go(Entry& entry) {
-  User& user = users_.at(entry.uid);
+  User& user = users_.at(entry.account);
   user.held -= entry.held;
-  held_ -= entry.held;
+  if (entry.kind == Kind::user) held_ -= entry.held;
   entry.held = 0;
   if (entry.holding) user.holders.erase(entry.holder);
   entry.holding = false;
@@ -180,20 +220,22 @@ void Quota::let_go(Entry& entry) {
 
 Quota::Hold Quota::hold(Guest guest, std::size_t bytes) {
   const auto found = guests_.find(guest);
-  if (found == guests_.end() || found->second.kind != Kind::user) return Hold::go_on;
+  if (found == guests_.end() || !is_counted(found->second)) return Hold::go_on;
   Entry& entry = found->second;
   if (bytes == 0) {
     let_go(entry);
     return Hold::go_on;
   }
-  User& user = users_.at(entry.uid);
+  User& user = users_.at(entry.account);
   if (!entry.holding) entry.holder = user.holders.insert(user.holders.end(), guest);
   entry.holding = true;
   user.held = user.held - entry.held + bytes;
-  held_ = held_ - entry.held + bytes;
+  if (entry.kind == Kind::user) held_ = held_ - entry.held + bytes;
   entry.held = bytes;
   if (user.holders.front() == guest) return Hold::go_on;
-  if (user.held > 2 * limits_.user_held_bytes || held_ > limits_.all_held_bytes) return Hold::drop;
+  // Nodes have nothing to do with what users take, nor with each other.
+  const bool too_much = entry.kind == Kind::user && held_ > limits_.all_held_bytes;
+  if (user.held > 2 * limits_.user_held_bytes || too_much) return Hold::drop;
   return user.held > limits_.user_held_bytes ? Hold::wait : Hold::go_on;
 }
 
@@ -228,8 +270,13 @@ std::vector<Guest> Quota::expired(QuotaTime now) {
   return out;
 }
 
-std::size_t Quota::connections(std::uint32_t uid) const {
-  const auto found = users_.find(uid);
+Account Quota::account(Guest guest) const {
+  const auto found = guests_.find(guest);
+  return found == guests_.end() ? 0 : found->second.account;
+}
+
+std::size_t Quota::connections(Account account) const {
+  const auto found = users_.find(account);
   return found == users_.end() ? 0 : found->second.connections;
 }
 

@@ -16,8 +16,11 @@ QuotaLimits small() {
   limits.all_connections = 6;
   limits.user_connections = 4;
   limits.unknown_connections = 2;
+  limits.node_connections = 3;
   limits.user_requests_per_second = 10;
   limits.user_burst = 3;
+  limits.unknown_requests_per_second = 2;
+  limits.unknown_burst = 1;
   limits.user_working = 2;
   limits.user_working_bytes = 100;
   limits.user_held_bytes = 100;
@@ -144,6 +147,29 @@ TEST(Quota, RequestsAreDelayedNotRefused) {
   EXPECT_GT(quota.wait_for_request(5, kNow + 1s), 0ns);
 }
 
+TEST(Quota, StrangersOfOneAddressAskSlowly) {
+  Quota quota(small());
+  quota.enter_unknown(1, "h1", kNow);
+  quota.enter_unknown(2, "h1", kNow);
+  EXPECT_EQ(quota.wait_for_request(1, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(2, kNow), 500ms);
+  EXPECT_EQ(quota.wait_for_request(1, kNow), 1s);
+  // Nor does another connection help.
+  quota.leave(1);
+  quota.enter_unknown(3, "h1", kNow);
+  EXPECT_GT(quota.wait_for_request(3, kNow), 1s);
+  quota.leave(2);
+  quota.enter_unknown(4, "h2", kNow);
+  EXPECT_EQ(quota.wait_for_request(4, kNow), 0ns);
+  EXPECT_EQ(quota.wait_for_request(4, kNow + 1s), 0ns);
+  // However many addresses there are, little is remembered.
+  for (Guest guest = 100; guest < 10000; ++guest) {
+    quota.enter_unknown(guest, std::to_string(guest), kNow + 2s);
+    EXPECT_EQ(quota.wait_for_request(guest, kNow + 2s), 0ns);
+    quota.leave(guest);
+  }
+}
+
 TEST(Quota, WorkIsCountedByNumberAndBytes) {
   Quota quota(small());
   quota.enter(1, kAlice, false);
@@ -188,6 +214,39 @@ TEST(Quota, AllTogetherHoldNoMoreThan) {
   }
   quota.enter(20, kAlice, false);
   EXPECT_EQ(quota.hold(20, 15), Quota::Hold::drop);
+}
+
+TEST(Quota, MachinesWithOneCertificateAreCountedTogether) {
+  Quota quota(small());
+  using Hold = Quota::Hold;
+  for (Guest guest = 1; guest <= 3; ++guest) EXPECT_TRUE(quota.enter_node(guest, "a").admitted);
+  const auto fourth = quota.enter_node(4, "a");
+  EXPECT_FALSE(fourth.admitted);
+  EXPECT_EQ(fourth.why, "3 connections show this certificate, the most is 3");
+  EXPECT_TRUE(quota.enter_node(5, "b").admitted);
+  EXPECT_EQ(quota.account(1), quota.account(2));
+  EXPECT_NE(quota.account(1), quota.account(5));
+  // Their bytes, requests and work, like a user's.
+  EXPECT_EQ(quota.hold(1, 90), Hold::go_on);
+  EXPECT_EQ(quota.hold(2, 20), Hold::wait);
+  EXPECT_EQ(quota.hold(3, 100), Hold::drop);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(quota.wait_for_request(1, kNow), 0ns);
+  EXPECT_GT(quota.wait_for_request(2, kNow), 0ns);
+  quota.begin_work(1, 60);
+  quota.begin_work(2, 10);
+  EXPECT_FALSE(quota.may_work(3, 1));
+  // What one node does costs neither users nor another node anything.
+  EXPECT_EQ(quota.wait_for_request(5, kNow), 0ns);
+  EXPECT_TRUE(quota.may_work(5, 1000));
+  EXPECT_EQ(quota.held(), 0U);
+  for (Guest guest = 10; guest < 14; ++guest)
+    EXPECT_TRUE(quota.enter(guest, kAlice, false).admitted);
+  EXPECT_EQ(quota.hold(10, 80), Hold::go_on);
+  // A node has vouched: the connection is its user's.
+  EXPECT_TRUE(quota.enter(1, kBob, false).admitted);
+  EXPECT_EQ(quota.connections(kBob), 1U);
+  EXPECT_TRUE(quota.enter_node(4, "a").admitted);
+  EXPECT_FALSE(quota.enter_node(6, "a").admitted);
 }
 
 TEST(Quota, LargeFramesHaveMoreTime) {

@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include "auth/random.h"
+#include "base/printable.h"
 #include "base/version.h"
 #include "net/paths.h"
 #include "node/gpu_holder.h"
@@ -127,7 +128,7 @@ Agent::Agent(net::Loop& loop, Log& log, Inventory inventory, Place place, Fence&
                   [this](const NodeStep& at, const std::string& reason) {
                     wire::NodeTrouble message;
                     message.set_node(at.node);
-                    message.set_reason(reason);
+                    message.set_reason(cut_text(reason, kMostReason));
                     uplink_.send(message);
                   },
               .unfit = [this](const NodeStep& at,
@@ -228,7 +229,7 @@ void Agent::tell_fence_trouble() {
   for (const auto& [node, key] : orders_.keys()) {
     wire::NodeTrouble message;
     message.set_node(node);
-    message.set_reason(trouble);
+    message.set_reason(cut_text(trouble, kMostReason));
     uplink_.send(message);
   }
 }
@@ -240,7 +241,7 @@ void Agent::tell_trouble(const std::string& node, const std::string& reason) {
   }
   wire::NodeTrouble message;
   message.set_node(node);
-  message.set_reason(reason);
+  message.set_reason(cut_text(reason, kMostReason));
   uplink_.send(message);
 }
 

@@ -63,6 +63,7 @@ void Conversation::take(const wire::Frame& frame) {
     if (!handlers_.registered(*message)) return;  // it may close: that is no reason to hurry
     if (asked != 0) handlers_.answered(asked);
     said_lost_ = false;
+    refused_.clear();
     delay_ = kFirstDelay;
     return;
   }
@@ -81,7 +82,10 @@ void Conversation::take(const wire::Frame& frame) {
   }
   if (frame.kind == wire::Kind::Done) {
     const auto done = wire::decode<wire::Done>(frame.payload);
-    if (done && done->has_refusal()) line_.log_refused(done->refusal());
+    if (!done || !done->has_refusal()) return;
+    std::string refused = done->refusal().SerializeAsString();
+    // It comes again and again.
+    if (std::exchange(refused_, refused) != refused) line_.log_refused(done->refusal());
     return;
   }
   if (registered_) handlers_.frame(frame);

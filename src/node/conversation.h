@@ -91,6 +91,7 @@ class Conversation {
   bool connected_ = false;
   bool registered_ = false;
   bool said_lost_ = false;
+  std::string refused_;  // as it was logged last
   std::chrono::milliseconds delay_{50};
   std::chrono::seconds between_beats_{10};
   std::uint64_t questions_ = 0;

@@ -171,9 +171,7 @@ void Gate::pass_to_controller(net::Connection& connection, const wire::CallContr
                               const Caller& caller) {
   auto again = net::Connection::take_up(here_.loop, connection.release());
   if (!again) return;
-  auto visit = door_.enter(*again, {.uid = caller.uid, .free = caller.uid == 0});
-  if (!visit) return;
-  go_between_.serve(std::move(*again), std::move(visit), caller.uid, caller.gid, message.program());
+  go_between_.serve(door_, *again, caller.uid, caller.gid, message.program());
 }
 
 void Gate::switch_nodes(net::Connection& connection, const wire::SwitchNodes& message, uid_t uid) {

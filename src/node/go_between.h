@@ -24,9 +24,10 @@ class GoBetween {
       : loop_(loop), controller_(std::move(controller)) {}
 
   /// Takes the connection over; its first frame (CallController) has been read. It must have been
-  /// started by nobody who still wants its frames: `client` was released and adopted anew.
-  void serve(std::shared_ptr<net::Connection> client, std::shared_ptr<net::Visit> visit, uid_t uid,
-             gid_t gid, std::string program);
+  /// started by nobody who still wants its frames: `client` was released and adopted anew. What it
+  /// takes is counted at the door.
+  void serve(net::Door& door, const std::shared_ptr<net::Connection>& client, uid_t uid, gid_t gid,
+             std::string program);
 
  private:
   net::Loop& loop_;

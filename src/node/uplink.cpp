@@ -104,7 +104,8 @@ void Uplink::log_lost(std::string_view why) {
 }
 
 void Uplink::log_refused(const wire::Refusal& refusal) {
-  log_.error("{}", wire::from_refusal(refusal).what());
+  const Error why = wire::from_refusal(refusal);
+  log_.error("{}{}{}", why.what(), why.hint.empty() ? "" : "; ", why.hint);
 }
 
 }  // namespace berth::node

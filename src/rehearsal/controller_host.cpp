@@ -103,26 +103,27 @@ void ControllerHost::start() {
   if (!epoch) return witness_.broken("lost: " + std::string(epoch.error().what()));
   auto identities = site_.identities();
   if (!identities) return witness_.broken(std::string(identities.error().what()));
-  engine_ =
-      std::make_unique<controller::Engine>(controller::Parts{.clock = clock_,
-                                                             .log = log_,
-                                                             .crash = crash_,
-                                                             .users = site_.users(),
-                                                             .messenger = *this,
-                                                             .published = published_,
-                                                             .requests = requests_,
-                                                             .setup = site_.setup(),
-                                                             .store = std::move(*store),
-                                                             .cluster_key = site_.cluster_key(),
-                                                             .identities = std::move(*identities),
-                                                             .addresses = {},
-                                                             .state = files_,
-                                                             .epoch = *epoch,
-                                                             .emulate = false,
-                                                             .host = "controller",
-                                                             .shut = [] {},
-                                                             .limit_scripts = [](std::size_t) {},
-                                                             .set_trust = [](const auto&) {}});
+  engine_ = std::make_unique<controller::Engine>(
+      controller::Parts{.clock = clock_,
+                        .log = log_,
+                        .crash = crash_,
+                        .users = site_.users(),
+                        .messenger = *this,
+                        .published = published_,
+                        .requests = requests_,
+                        .setup = site_.setup(),
+                        .store = std::move(*store),
+                        .cluster_key = site_.cluster_key(),
+                        .identities = std::move(*identities),
+                        .addresses = {},
+                        .state = files_,
+                        .epoch = *epoch,
+                        .emulate = false,
+                        .host = "controller",
+                        .shut = [] {},
+                        .limit_scripts = [](std::size_t) {},
+                        .set_trust = [](const auto&) {},
+                        .set_certificates = [](const auto&) {}});
   if (auto done = engine_->load(); !done) {
     return witness_.broken("lost: " + std::string(done.error().what()));
   }

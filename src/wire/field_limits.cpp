@@ -16,6 +16,7 @@ constexpr std::size_t kKiB = 1024;
 constexpr std::size_t kMiB = 1024 * kKiB;
 constexpr std::size_t kShort = 128;        // words of our own
 constexpr std::size_t kName = kKiB;        // one name, as Slurm
+constexpr std::size_t kWords = 16 * kKiB;  // why something went wrong; 1 KiB of it is kept
 constexpr std::size_t kPath = 4 * kKiB;    // PATH_MAX
 constexpr std::size_t kWord = 128 * kKiB;  // an argument or a variable, as Linux
 constexpr std::size_t kList = 64 * kKiB;   // a host list, as Slurm

@@ -1,6 +1,6 @@
-// What users send is measured before it is read: the bytes of a message are walked through by the
-// table in field_limits.def, without a copy and without an allocation. Whoever takes messages from
-// users asks before it decodes one.
+// What users and nodes send is measured before it is read: the bytes of a message are walked
+// through by the table in field_limits.def, without a copy and without an allocation. Whoever takes
+// messages from them asks before it decodes one.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ inline constexpr std::size_t kUsualScript = std::size_t{4} << 20;
 inline constexpr std::size_t kMostScript = std::size_t{8} << 20;
 
 /// An error (Code::too_long) that says which field is too large, how large it is, and what would be
-/// taken; Code::protocol for bytes that are no message. Kinds that users do not send pass.
+/// taken; Code::protocol for bytes that are no message. Kinds that neither users nor
+/// agents send pass.
 Result<void> check_fields(Kind kind, std::string_view payload,
                           std::size_t most_script = kMostScript);
 

@@ -46,23 +46,24 @@ std::map<std::string, std::vector<Field>> written_messages() {
   return out;
 }
 
-/// Of tests/hosts/matrix.txt: what somebody who is no node can send to a daemon.
-std::set<std::string> sent_by_users() {
+/// Of tests/hosts/matrix.txt: all that a daemon takes of somebody.
+std::set<std::string> sent_by_somebody() {
   std::set<std::string> out;
   std::ifstream file(std::string(BERTH_SOURCE_DIR) + "/tests/hosts/matrix.txt");
-  const std::set<std::string> users = {"anybody", "users", "administrators", "clients", "local"};
+  const std::set<std::string> senders = {"anybody",    "users",  "administrators", "clients",
+                                         "new-agents", "agents", "nodes",          "local"};
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
     std::string name;
     std::string controller;
     std::string agent;
     if (!(words >> name >> controller >> agent) || name == "#") continue;
-    if (users.contains(controller) || users.contains(agent) || name == "Hello") out.insert(name);
+    if (senders.contains(controller) || senders.contains(agent)) out.insert(name);
   }
   return out;
 }
 
-TEST(FieldLimits, EveryFieldOfWhatUsersSendHasARow) {
+TEST(FieldLimits, EveryFieldOfWhatUsersAndNodesSendHasARow) {
   const auto messages = written_messages();
   std::set<std::pair<std::string, int>> rows;
   std::set<std::string> known;
@@ -70,8 +71,8 @@ TEST(FieldLimits, EveryFieldOfWhatUsersSendHasARow) {
     known.insert(std::string(row.message));
     if (!row.name.empty()) rows.insert({std::string(row.message), static_cast<int>(row.number)});
   }
-  std::set<std::string> wanted = sent_by_users();
-  EXPECT_GT(wanted.size(), 30U);
+  std::set<std::string> wanted = sent_by_somebody();
+  EXPECT_GT(wanted.size(), 40U);
   const std::set<std::string> seen_scalars = {"uint32", "uint64", "int32", "int64",
                                               "bool",   "double", "sint32"};
   std::set<std::string> done;
@@ -168,6 +169,22 @@ TEST(FieldLimits, FieldsThatAreNotKnownAreMeasuredWithTheirKeys) {
   }
 }
 
+TEST(FieldLimits, NodesSayNoMoreThanIsKeptOfThem) {
+  NodeTrouble trouble;
+  trouble.set_reason(std::string(17 << 10, 'x'));
+  EXPECT_EQ(refused(trouble),
+            "reason (NodeTrouble): 17408 bytes, at most 16384 are taken; docs/limits.md");
+  JobGpus gpus;
+  for (int i = 0; i < 1025; ++i) gpus.add_gpus();
+  EXPECT_EQ(refused(gpus), "gpus (JobGpus): more than 1024 of them; docs/limits.md");
+  RegisterNodes nodes;
+  nodes.add_nodes()->set_os(std::string(2 << 10, 'x'));
+  EXPECT_EQ(refused(nodes), "os (NodeReport): 2048 bytes, at most 1024 are taken; docs/limits.md");
+  nodes.clear_nodes();
+  for (int i = 0; i < 131073; ++i) nodes.add_nodes();
+  EXPECT_EQ(refused(nodes), "nodes (RegisterNodes): more than 131072 of them; docs/limits.md");
+}
+
 TEST(FieldLimits, WhatIsNoMessageIsRefused) {
   const std::string once = [] {
     SubmitJob job;
@@ -183,7 +200,7 @@ TEST(FieldLimits, WhatIsNoMessageIsRefused) {
   unknown += "\x80\x80\x08" + std::string(1 << 17, 'x');
   EXPECT_FALSE(check_fields(Kind::SubmitJob, unknown));
   EXPECT_TRUE(check_fields(Kind::SubmitJob, "\xfa\x07\x01x"));
-  EXPECT_TRUE(check_fields(Kind::JobGone, "\xff")) << "not of users";
+  EXPECT_TRUE(check_fields(Kind::BeginJob, "\xff")) << "of a controller";
 }
 
 }  // namespace

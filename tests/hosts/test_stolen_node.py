@@ -1,16 +1,22 @@
 """Root of one node has its certificate and all it knows. It may lie about its own jobs, and learns and harms nothing else."""
 
+import os
 import signal
+import struct
 import subprocess
+import threading
+import time
 
 import pytest
 
 import cluster
+import flooding
 from hosts import Hosts
-from messages import Probe, make, refusal
+from messages import NUMBERS, Probe, frame, make, raw_frame, refusal
 
 pytestmark = pytest.mark.live
 NOBODY, DAEMON = 65534, 1
+ANSWER_SECONDS = 1.0
 BATCH = 0xFFFFFFFB
 MOST = 2**32 - 1
 
@@ -135,14 +141,161 @@ def test_it_does_not_vouch_on_the_connection_of_its_agent(hosts):
 
 
 def test_it_is_nobody_but_itself(hosts):
-    with thief(hosts) as peer:
-        verdicts = registered(peer, report("h2"), report("nowhere"))
-        assert "does not speak for node h2" in verdicts["h2"].refusal.lines[0].text.decode()
-        assert not verdicts["h2"].key
-        assert verdicts["nowhere"].HasField("refusal")
-        still_there(hosts, peer)
+    for node in ("h2", "nowhere"):
+        with thief(hosts) as peer:
+            verdicts = registered(peer, report(node))
+            assert f"does not speak for node {node}" in verdicts[node].refusal.lines[0].text.decode()
+            assert not verdicts[node].key
+            assert peer.receive() is None  # it is no agent, and goes
+    still_there(hosts)
     assert hosts[0].run("srun", "-w", "h2", "-n1", "--overlap", "hostname", user=NOBODY,
                         SLURM_JOB_ID=str(hosts.victim)).stdout == "h2\n"
+
+
+def assert_turned_away(peer):
+    answer = peer.receive()
+    assert answer is not None and "revoked or replaced" in refusal(answer), answer
+    assert peer.receive() is None
+
+
+def descriptors(hosts):
+    return len(os.listdir(f"/proc/{hosts.controller.pid}/fd"))
+
+
+def test_a_registration_of_nothing_makes_no_agent(hosts):
+    before = descriptors(hosts)
+    peers = [thief(hosts) for _ in range(20)]
+    for peer in peers:
+        peer.send("RegisterNodes", address=make("NodeAddress", host="x", port=1))
+    for peer in peers:
+        assert [name for name, _ in peer.until_closed()] == ["Registered"]
+        peer.close()
+    cluster.until(lambda: descriptors(hosts) <= before, what="the end of their connections")
+
+
+def test_a_registration_of_more_than_its_certificate_says_is_refused(hosts):
+    with thief(hosts) as peer:
+        answer = peer.ask("RegisterNodes", nodes=[report("h1"), report("h1")])
+        assert "a registration of 2 nodes by a machine whose certificate speaks for 1" in refusal(answer)
+        assert peer.receive() is None
+    still_there(hosts)
+
+
+def test_it_has_one_registered_connection(hosts):
+    first, second = thief(hosts), thief(hosts)
+    with first, second:
+        fields = {"instance": "the same process"}
+        assert not registered(first, report("h1"), **fields)["h1"].HasField("refusal")
+        assert not registered(second, report("h1"), **fields)["h1"].HasField("refusal")
+        first.until_closed()
+        still_there(hosts, second)
+
+
+def begun(hosts, size):
+    """A registration that is begun and not finished."""
+    peer = thief(hosts)
+    head = struct.pack("<IH", size, NUMBERS["RegisterNodes"])
+    peer.feeder = threading.Thread(target=peer.send, args=(head + bytes(size - (1 << 20)),))
+    peer.feeder.start()
+    return peer
+
+
+def test_half_messages_take_little_memory(hosts):
+    """Twelve of 15 MiB each; one that is larger than a machine may send before it is an agent is not begun at all."""
+    with begun(hosts, 40 << 20) as peer:
+        assert peer.receive() is None
+        peer.feeder.join()
+    before, most = flooding.memory_of(hosts.controller.pid)[0], 0
+    peers = [begun(hosts, 15 << 20) for _ in range(12)]
+    try:
+        gone = lambda: [p for p in peers if p.process.poll() is not None]  # noqa: E731
+        def settled():
+            nonlocal most
+            most = max(most, flooding.memory_of(hosts.controller.pid)[0])
+            return len(gone()) >= 6
+        cluster.until(settled, what="the end of some of them")
+        assert most - before < 100, (before, most)
+        still_there(hosts)
+    finally:
+        for peer in peers:
+            peer.process.kill()
+            peer.feeder.join()
+            peer.close()
+
+
+def test_who_asks_for_nothing_goes(hosts):
+    with thief(hosts) as peer:
+        began = time.monotonic()
+        answer = peer.receive()
+        assert "nothing was asked in time" in refusal(answer), answer
+        assert peer.receive() is None and time.monotonic() - began > 5
+
+
+def seconds_of(hosts, *words):
+    start = time.monotonic()
+    done = hosts[0].run(*words)
+    return time.monotonic() - start, done.stdout
+
+
+@pytest.mark.parametrize("what, field", [
+    (lambda: make("NodeTrouble", node="h1", reason="x" * (60 << 20)), "reason (NodeTrouble)"),
+    (lambda: make("JobGpus", node="h1", job_id=1, gpus=[make("GpuUse", index=i) for i in range(65536)]), "gpus (JobGpus)"),
+    (lambda: make("RegisterNodes", nodes=[report("h1", os="x" * (20 << 20))]), "os (NodeReport)"),
+    (lambda: raw_frame(NUMBERS["RegisterNodes"], b"\x0a\x00" * 1_500_000), "nodes (RegisterNodes)"),
+], ids=["reason", "gpus", "os", "nodes"])
+def test_what_is_too_large_is_refused_before_it_is_read(hosts, what, field):
+    with thief(hosts) as peer:
+        registered(peer, report("h1"))
+        feeder = threading.Thread(target=peer.send, args=(what(),))
+        feeder.start()
+        refusals = [refusal(answer) for answer in peer.until_closed()]
+        assert any(field in words for words in refusals), (refusals, hosts[0].logs()[-2000:])
+        feeder.join()
+    assert seconds_of(hosts, "sinfo")[0] < ANSWER_SECONDS
+    still_there(hosts)
+
+
+def test_what_is_kept_of_what_it_says_is_little(hosts):
+    """The largest words that are taken, of everything that is shown."""
+    with thief(hosts) as peer:
+        gpus_out = [make("GpuOut", index=i, why="w" * 1000) for i in range(1000)]
+        peer.send("RegisterNodes", version="v" * 128, address=make("NodeAddress", host="h1", port=6818),
+                  nodes=[report("h1", os="o" * 1024, arch="a" * 128, gpus_out=gpus_out)])
+        peer.send("NodeTrouble", node="h1", reason="r" * 16384)
+        still_there(hosts, peer)
+        spent, shown = seconds_of(hosts, "sinfo", "-h", "-n", "h1", "-o", "%E")
+        assert spent < ANSWER_SECONDS and "rrr" in shown and len(shown) < 1100, len(shown)
+        spent, shown = seconds_of(hosts, "scontrol", "show", "node")
+        assert spent < ANSWER_SECONDS and len(shown) < 1 << 20, len(shown)
+    assert max(map(len, hosts[0].logs().splitlines())) < 4096
+    hosts[0].run("scontrol", "update", "nodename=h1", "state=resume", check=False)
+
+
+def test_a_flood_of_its_messages_holds_nobody_up(hosts):
+    before = flooding.memory_of(hosts.controller.pid)[0]
+    with thief(hosts) as peer:
+        registered(peer, report("h1"))
+        gpus = frame(make("JobGpus", node="h1", job_id=hosts.lure, attempt=1,
+                          gpus=[make("GpuUse", index=i, busy_sum=1) for i in range(1000)]))
+        beats = frame(make("Beat", number=1, ask=False))
+        stop = threading.Event()
+
+        def flood():
+            while not stop.is_set():
+                peer.send(gpus * 100 + beats * 20000)
+
+        feeder = threading.Thread(target=flood)
+        feeder.start()
+        try:
+            for _ in range(5):
+                assert seconds_of(hosts, "sinfo")[0] < ANSWER_SECONDS
+                assert seconds_of(hosts, "sbatch", "-H", "-o", "/dev/null", "--wrap", "true")[0] < ANSWER_SECONDS
+        finally:
+            stop.set()
+            feeder.join()
+        assert flooding.memory_of(hosts.controller.pid)[0] - before < 100
+    hosts[0].run("scancel", "-u", "root", check=False)
+    still_there(hosts)
 
 
 def lies(hosts):
@@ -203,7 +356,7 @@ def test_numbers_without_measure_crash_nobody(hosts, number):
                               gres=[make("GresFound", name="gpu", type="x" * 1000, count=number * 2**31)] * 100,
                               gpus=[make("GpuFound", file="/dev/null", sockets=[number], links=[-1])] * 100,
                               gpus_out=[make("GpuOut", index=number, why="w" * 10000)] * 100,
-                              jobs=[make("HeldJob", job_id=number, attempt=number)])] * 10)
+                              jobs=[make("HeldJob", job_id=number, attempt=number)])])
         while (answer := peer.receive()) is not None and answer[0] != "Registered":
             pass
         peer.send("Beat", number=number, load=1e308, free_memory_mb=number, ask=True)
@@ -238,12 +391,13 @@ def test_a_new_certificate_is_for_the_same_node(hosts, tmp_path):
     (tmp_path / "new.pem").write_text(open(f"{tmp_path}/key").read() + certificate)
     with Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", tmp_path / "new.pem",
                within=hosts[1].within()) as peer:
-        verdicts = registered(peer, report("h2"), report("h1"))
-        assert verdicts["h2"].HasField("refusal") and not verdicts["h2"].key
-        assert not verdicts["h1"].HasField("refusal")
+        assert registered(peer, report("h2"))["h2"].HasField("refusal")
+    with Probe("h0:6817", hosts[0].home / "berth-authority.pem", "identity", tmp_path / "new.pem",
+               within=hosts[1].within()) as peer:
+        assert not registered(peer, report("h1"))["h1"].HasField("refusal")
     # The old certificate went with the first use of the new one.
     with thief(hosts) as peer:
-        assert "revoked or replaced" in registered(peer, report("h1"))["h1"].refusal.lines[0].text.decode()
+        assert_turned_away(peer)
     authority = (hosts[0].home / "berth-authority.pem").read_text()
     hosts.identity_file(1).write_text((tmp_path / "new.pem").read_text() + authority)
     assert before != hosts.identity_file(1).read_text()
@@ -318,13 +472,9 @@ def test_a_revoked_node_is_out_until_it_joins_again(hosts):
             assert one.until_closed() is not None
         assert other.ask("Ping")[0] == "Pong"  # of another node
     hosts[0].run("scancel", str(lure))
+    # Before it has said anything; so it can neither register nor renew, nor vouch for anybody.
     with thief(hosts) as peer:
-        assert "revoked or replaced" in registered(peer, report("h1"))["h1"].refusal.lines[0].text.decode()
-    with thief(hosts) as peer:
-        answer = peer.ask("RenewIdentity", wish="x")
-        assert refusal(answer)
-    with thief(hosts) as peer:
-        assert refusal(peer.ask("Hello", protocol=1, program="squeue", vouched_uid=NOBODY, vouched_gid=NOBODY))
+        assert_turned_away(peer)
     still_there(hosts)
     hosts.join(1)
     hosts.start_agent(1)
