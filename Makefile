@@ -123,13 +123,13 @@ soak-live: build
 	$(PYTHON) tests/soak/jobs.py --jobs 10000
 	BERTH_FLAPS=1000 $(PYTHON) -m pytest -q -p no:cacheprovider tests/test_gpu_health.py -k comes_and_goes
 
-# Hours rather than minutes: fuzzers for long, property tests with many more rounds, everything
-# under sanitizers, hundreds of kill schedules, thousands of jobs.
+# Hours rather than minutes: fuzzers for long, property tests with many more rounds, 100,000 seeds of
+# rehearsals, everything under sanitizers, hundreds of kill schedules, thousands of jobs.
 soak: build asan-everything
 	tools/fuzz --runs $(SOAK_RUNS) --results decoders.xml $(DECODERS) $(SLOW_DECODERS)
 	tools/fuzz --seconds $(SOAK_SECONDS)
 	BERTH_SOAK=1 ctest --preset $(PRESET) --timeout 14400
-	BERTH_SOAK=1 tools/sanitizer-reports ctest --preset asan --timeout 14400
+	BERTH_SOAK=1 BERTH_REHEARSAL_SEEDS=10000 tools/sanitizer-reports ctest --preset asan --timeout 14400
 	$(MAKE) asan-live test-tsan soak-live
 
 format: deps

@@ -82,6 +82,8 @@ class Engine {
   /// does not start() the thread calls it, when something has come or wakes_at() is there.
   void wake();
   [[nodiscard]] Moment wakes_at() const { return wakes_at_; }
+  /// Only where there is no thread.
+  [[nodiscard]] const job::State& state() const { return *state_; }
   /// The process ends in order and another one is to follow: after stop(). Nodes let jobs run on
   /// for a while without a controller.
   void let_leases_rest();
