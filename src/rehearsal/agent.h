@@ -136,7 +136,6 @@ class Agent final : private node::Conversation::Line,
   std::uint64_t dials_ = 0;
   std::map<node::Conversation::Timer, Agenda::Event> timers_;
   Agenda::Event lease_alarm_ = Agenda::kNone;
-  Frames no_frames_;
 };
 
 }  // namespace berth::rehearsal

@@ -91,6 +91,13 @@ void Socket::receive(Item item) {
   if (const auto frame = handlers_.frame) frame(item.frame);
 }
 
+Network::~Network() {
+  for (const auto& weak : all_) {
+    if (const auto socket = weak.lock())
+      const Socket::Handlers end = std::exchange(socket->handlers_, {});
+  }
+}
+
 Moment Network::delay(Moment usual) {
   return usual / 2 + random_.skewed(usual, kLongestDelay);
 }
@@ -118,6 +125,7 @@ void Network::dial(Host from, Host to, std::uint32_t uid, Dialled done) {
     };
     set(*near, from, to, far);
     set(*far, to, from, near);
+    all_.insert(all_.end(), {near, far});
     const Accept accept = listener->second;
     accept(far);
     done(near);

@@ -75,6 +75,8 @@ class Network {
   using Dialled = std::move_only_function<void(std::shared_ptr<Socket>)>;
 
   Network(Agenda& agenda, Random& random) : agenda_(agenda), random_(random) {}
+  /// Who listens to a connection often keeps it: that ends here.
+  ~Network();
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -102,6 +104,7 @@ class Network {
   std::map<Host, Accept> listeners_;
   std::set<std::pair<Host, Host>> cuts_;
   std::set<Host> dark_;
+  std::vector<std::weak_ptr<Socket>> all_;
   std::vector<std::shared_ptr<Socket>> stalled_;  // wait for a path
 };
 

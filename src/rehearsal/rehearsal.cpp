@@ -13,7 +13,6 @@
 namespace berth::rehearsal {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
@@ -23,6 +22,8 @@ constexpr minutes kTrouble{8};
 /// After that all is whole, and what there is has to come to its end within this.
 constexpr minutes kAfterwards{180};
 constexpr seconds kBetweenLooks{10};
+/// A hundred times what is usual.
+constexpr std::uint64_t kMostEvents = 150'000;
 
 class Rehearsal {
  public:
@@ -52,7 +53,7 @@ class Rehearsal {
     const Moment limit = agenda_.now() + kAfterwards;
     while (agenda_.now() < limit && !witness_.fault()) {
       play(agenda_.now() + kBetweenLooks);
-      if (over()) break;
+      if (witness_.fault() || over()) break;
       release_all();
     }
     if (!witness_.fault()) {
@@ -66,6 +67,7 @@ class Rehearsal {
  private:
   void play(Moment until) {
     while (!witness_.fault() && agenda_.step(until)) {
+      if (agenda_.done() == kMostEvents) witness_.broken("never rests: something goes round");
     }
   }
   Moment some_time() { return agenda_.now() + random_.up_to(kTrouble - minutes(1)); }
@@ -201,6 +203,7 @@ class Rehearsal {
 
   void controller_later() {
     agenda_.after(for_a_while(), [this] {
+      if (whole_) return;
       controller_.kill();  // it may have survived what was planned for it
       controller_.start();
     });
@@ -232,6 +235,7 @@ class Rehearsal {
   void make_whole() {
     if (witness_.fault()) return;
     witness_.say("from now on nothing goes wrong");
+    whole_ = true;
     network_.heal_all();
     controller_.kill();
     controller_.start();
@@ -265,6 +269,7 @@ class Rehearsal {
   ControllerHost controller_;
   Clients clients_;
   std::vector<std::unique_ptr<Machine>> machines_;
+  bool whole_ = false;
 };
 
 }  // namespace
