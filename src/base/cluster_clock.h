@@ -31,6 +31,8 @@ class TimeSource {
   [[nodiscard]] virtual BootTime boot() const = 0;
   /// Equal numbers: boot() of the two goes on from the same start. 0 = not known.
   [[nodiscard]] virtual std::uint64_t boot_number() const = 0;
+  /// Of CLOCK_MONOTONIC.
+  [[nodiscard]] virtual Clock::Moment moment() const { return std::chrono::steady_clock::now(); }
 };
 
 /// This one's.
@@ -69,7 +71,7 @@ class ClusterClock final : public Clock {
 
   [[nodiscard]] std::int64_t seconds() const override;
   [[nodiscard]] std::chrono::nanoseconds until(std::int64_t seconds) const override;
-  [[nodiscard]] Moment moment() const override { return std::chrono::steady_clock::now(); }
+  [[nodiscard]] Moment moment() const override { return source_.moment(); }
 
   enum class Seen {
     nothing,

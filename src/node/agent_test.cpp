@@ -172,6 +172,10 @@ TEST_F(AgentTest, AScriptThatRanBeforeTheMachineCrashedDoesNotRunAgainWhateverFi
       directory_ + "/spool/n0/" + step::record_name({7, 1, wire::kBatchStep});
   ASSERT_TRUE(std::filesystem::exists(record));
   for (const bool kept : {true, false}) {
+    // Of the job's record the end is lost.
+    const std::string job = directory_ + "/spool/n0/job.7.1";
+    const std::string whole = file("spool/n0/job.7.1");
+    ASSERT_TRUE(step::write_file(job, whole.substr(0, wire::frame_bytes(whole)), 0600));
     if (kept) {
       wire::Supervised first;
       first.set_spec(spec(wire::kBatchStep).SerializeAsString());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/cluster_clock.h"
 
 namespace berth::rehearsal {
 
@@ -53,7 +54,28 @@ class Agenda {
   std::map<Event, std::move_only_function<void()>> events_;
 };
 
-/// The clock of a machine in a rehearsal.
+/// Unix time when a rehearsal begins.
+inline constexpr std::int64_t kUnix = 1'800'000'000;
+
+/// The clocks of the controller's machine in a rehearsal.
+class AgendaTime final : public TimeSource {
+ public:
+  explicit AgendaTime(const Agenda& agenda) : agenda_(agenda) {}
+
+  [[nodiscard]] std::chrono::nanoseconds wall() const override {
+    return std::chrono::seconds(kUnix) + agenda_.now();
+  }
+  [[nodiscard]] BootTime boot() const override { return agenda_.now(); }
+  [[nodiscard]] std::uint64_t boot_number() const override { return 1; }
+  [[nodiscard]] Clock::Moment moment() const override {
+    return Clock::Moment(std::chrono::duration_cast<Clock::Moment::duration>(agenda_.now()));
+  }
+
+ private:
+  const Agenda& agenda_;
+};
+
+/// The clock of a node's machine in a rehearsal.
 class AgendaClock final : public Clock {
  public:
   explicit AgendaClock(const Agenda& agenda) : agenda_(agenda) {}
@@ -69,7 +91,6 @@ class AgendaClock final : public Clock {
   }
 
  private:
-  static constexpr std::int64_t kUnix = 1'800'000'000;
   const Agenda& agenda_;
 };
 

@@ -36,6 +36,8 @@ Agent::Agent(Machine& machine)
                      .frame = [this](const wire::Frame& frame) { take(frame); },
                      .asked = [this](std::uint64_t number) { orders_.asked(number); },
                      .answered = [this](std::uint64_t number) { orders_.answered(number); },
+                     .told_time = [](std::uint64_t, const node::ControllerClock::Told&) {},
+                     .clock_ahead = [] { return 0; },
                      .lost = [this] { orders_.lost(); },
                      .leases_rest = [this](auto longest) { orders_.leases_rest(longest); }}),
       jobs_(*this, {.begun = [this](const wire::JobBegun& m) { conversation_.send(m); },

@@ -66,7 +66,7 @@ ControllerHost::ControllerHost(Site& site, Agenda& agenda, Network& network, Ran
       network_(network),
       random_(random),
       witness_(witness),
-      clock_(agenda),
+      time_(agenda),
       folder_(site.folder() + "/seed"),
       files_(site.blank_store()) {
   log_.set_level(controller::LogLevel::error);
@@ -94,6 +94,7 @@ void ControllerHost::start() {
   if (engine_) return;
   witness_.say("controller starts");
   ++witness_.counts.starts;
+  messages_left_.reset();  // it was meant for the one before
   network_.set_power(kController, true);
   Disk::set_full(false);
   if (files_ == site_.blank_store()) keep_files(false);
@@ -103,8 +104,9 @@ void ControllerHost::start() {
   if (!epoch) return witness_.broken("lost: " + std::string(epoch.error().what()));
   auto identities = site_.identities();
   if (!identities) return witness_.broken(std::string(identities.error().what()));
+  clock_.emplace(time_);
   engine_ = std::make_unique<controller::Engine>(
-      controller::Parts{.clock = clock_,
+      controller::Parts{.clock = *clock_,
                         .log = log_,
                         .crash = crash_,
                         .users = site_.users(),
@@ -215,7 +217,7 @@ void ControllerHost::hand_on(controller::Peer peer, Link& link, wire::Kind kind,
   if (!link.standing.registered) link.busy = true;
   const std::uint32_t uid = link.socket->uid();
   controller::Request request{.peer = peer,
-                              .caller = {.uid = uid, .gid = uid, .privileged = uid == 0},
+                              .caller = {uid, uid, uid == 0, controller::Proof::socket},
                               .kind = kind,
                               .payload = std::move(payload)};
   if (kind == wire::Kind::RegisterNodes) {
@@ -251,7 +253,7 @@ void ControllerHost::turn() {
   } catch (const Killed&) {
     return kill();
   }
-  witness_.look_at_places(engine_->state(), clock_.seconds());
+  witness_.look_at_places(engine_->state(), clock_->seconds());
   if (++witness_.counts.turns % kTurnsBetweenLooks == 0) {
     witness_.look_at_counters(engine_->state());
   }

@@ -92,7 +92,8 @@ class ControllerHost final : private controller::Messenger {
   Network& network_;
   Random& random_;
   Witness& witness_;
-  AgendaClock clock_;
+  AgendaTime time_;
+  std::optional<ClusterClock> clock_;  // of the controller that runs
   controller::Log log_;
   controller::CrashPoints crash_;
   controller::Published published_;

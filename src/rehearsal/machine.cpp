@@ -37,6 +37,7 @@ void Machine::start_agent() {
   here_.witness.say("agent of " + name_ + " starts");
   ++here_.witness.counts.agents;
   ++life_;
+  places_left_.reset();  // it was meant for the one before
   agent_ = std::make_unique<Agent>(*this);
   std::move_only_function<void()> start = [this] { agent_->start(); };
   as_agent(life_, start);

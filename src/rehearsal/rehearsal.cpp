@@ -152,6 +152,9 @@ class Rehearsal {
   }
 
   void trouble() {
+    if (whole_) return;
+    // It seldom comes alone.
+    if (random_.one_in(3)) agenda_.after(random_.up_to(seconds(10)), [this] { trouble(); });
     switch (random_.below(11)) {
       case 0:
         if (random_.one_in(2)) {
@@ -165,11 +168,7 @@ class Rehearsal {
         controller_.kill_after(random_.below(12));
         return controller_later();
       case 3:
-        if (random_.one_in(3)) {
-          controller_.stop_in_order();
-        } else {
-          controller_.kill_after(random_.below(3));
-        }
+        controller_.stop_in_order();
         return controller_later();
       case 4: {
         Machine& machine = any_machine();
