@@ -62,7 +62,7 @@ ChangeContext Engine::change_context() {
 }
 
 void Engine::nodes_changed() {
-  all_changed_ = true;
+  all_changed_ = trust_changed_ = true;
   advised_cluster_ = with_all_nodes(state_->cluster(), setup_.cluster);
   adviser_.forget();
 }
