@@ -185,6 +185,29 @@ def test_one_user_keeps_no_others_from_working(cluster, socket_of):
 
 
 @needs_root
+def test_names_of_nobody_hold_nobody_up(cluster):
+    """Requests that name users without end, whom the name service has to look for."""
+    def ask(index, count):
+        with messages.Probe(controller_socket(cluster), user=65534) as peer:
+            for turn in range(20):
+                peer.send("CancelJobs", users=[f"u{index}x{turn}x{i}" for i in range(count)])
+            refused = [messages.refusal(peer.receive()) for _ in range(20)]
+            wanted = "Invalid user name: u" if count <= 64 else "users (CancelJobs): more than 64 of them"
+            assert all(wanted in words for words in refused), refused[:2]
+
+    for count in (4000, 64):
+        asking = [threading.Thread(target=ask, args=(index, count)) for index in range(16)]
+        for thread in asking:
+            thread.start()
+        try:
+            for _ in range(3):
+                assert timed(cluster, "sbatch", "-H", "-o", "/dev/null", "--wrap", "true") < ANSWER_SECONDS
+        finally:
+            for thread in asking:
+                thread.join()
+
+
+@needs_root
 def test_sixty_four_descriptors_are_enough_to_serve_root():
     """A controller that may have few descriptors refuses users and loses nothing."""
     with Cluster(emulate="2x0") as c:

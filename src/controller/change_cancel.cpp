@@ -29,8 +29,9 @@ class Filter {
         uids_.insert(*uid);
       } else if (const auto number = text::parse_number(name, UINT32_MAX - 1)) {
         uids_.insert(static_cast<std::uint32_t>(*number));
-      } else if (!unknown_user_) {
-        unknown_user_ = name;
+      } else {
+        unknown_user_ = name;  // and no other is looked up
+        break;
       }
     }
     if (ask.only_mine()) uids_.insert(caller.uid);

@@ -89,6 +89,30 @@ std::vector<std::string> own_addresses(const conf::DaemonKeys& keys) {
   return out;
 }
 
+/// Whom the state thread will ask for because of this request; nullopt: of nobody, and messages of
+/// agents stay in their order. What only administrators may ask for is looked up where it is read.
+std::optional<Users::Wanted> users_in(const Request& request) {
+  const Who who = rule_of(request.kind).who;
+  if (request.kind == wire::Kind::Hello) {
+    const auto hello = wire::decode<wire::Hello>(request.payload);
+    if (!hello || !hello->has_vouched_uid()) return std::nullopt;
+    return Users::Wanted{.uids = {hello->vouched_uid()}};
+  }
+  if (who != Who::anyone) return std::nullopt;
+  Users::Wanted wanted{.uids = {request.caller.uid}};
+  if (request.kind == wire::Kind::CancelJobs) {
+    if (auto ask = wire::decode<wire::CancelJobs>(request.payload)) {
+      wanted.names.assign(ask->users().begin(), ask->users().end());
+    }
+  }
+  if (request.kind == wire::Kind::MakeTokens) {
+    if (auto ask = wire::decode<wire::MakeTokens>(request.payload); ask && !ask->user().empty()) {
+      wanted.names = {ask->user()};
+    }
+  }
+  return wanted;
+}
+
 }  // namespace
 
 Service::Service(net::Loop& loop, Log& log, const TimeSource* time)
@@ -104,7 +128,14 @@ Service::Service(net::Loop& loop, Log& log, const TimeSource* time)
                         request.kind == wire::Kind::ListHistory ? *historian_ : *reader_;
                     reader.ask(std::move(request));
                   },
-              .to_state = [this](Request request) { engine_->request(std::move(request)); },
+              .to_state =
+                  [this](Request request) {
+                    const auto wanted = users_in(request);
+                    if (!wanted) return engine_->request(std::move(request));
+                    users_.prepare(*wanted, [this, request = std::move(request)]() mutable {
+                      engine_->request(std::move(request));
+                    });
+                  },
               .closed =
                   [this](Peer peer) {
                     engine_->closed(peer);
@@ -129,6 +160,7 @@ void Service::stop_in_order() {
 
 Service::~Service() {
   front_.stop_listening();
+  users_.stop();  // it hands requests on
   // The engine first, since the reader may wait for it; both before what they use.
   if (engine_) engine_->stop();
   if (reader_) reader_->stop();

@@ -199,6 +199,32 @@ TEST_F(KeyExchangeTest, PmixThatIsNotThereIsRefused) {
   EXPECT_THAT(out_[0], Not(HasSubstr("never")));
 }
 
+TEST_F(KeyExchangeTest, InputThatComesBeforeTheTasksIsReadUpToALimit) {
+  program().set_mpi("pmix");  // the supervisor asks its client for the layout first
+  order_.set_pmix_helper("/bin/true");
+  shell("cat");
+  start();
+  ASSERT_TRUE(eventually([&] {
+    client_->read();
+    const auto frame = client_->next();
+    return frame && frame->kind == wire::Kind::AskLayout;
+  }));
+  wire::Input in;
+  in.set_data(std::string(1 << 20, 'x'));
+  const std::string frame = wire::framed(in);
+  constexpr std::size_t kMuch = std::size_t{64} << 20;
+  std::size_t sent = 0;
+  while (sent < kMuch) {
+    pollfd ready{client_->fd(), POLLOUT, 0};
+    if (::poll(&ready, 1, 1000) == 0) break;  // it is not read any more
+    const std::string_view rest = std::string_view(frame).substr(sent % frame.size());
+    const ssize_t n = ::send(client_->fd(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0) sent += static_cast<std::size_t>(n);
+  }
+  EXPECT_GT(sent, std::size_t{16} << 20);
+  EXPECT_LT(sent, std::size_t{24} << 20);
+}
+
 TEST_F(KeyExchangeTest, AScriptIsNoRank) {
   batch("#!/bin/sh\necho fd=$PMI_FD rank=$RANK\n");
   spec_.clear_master();

@@ -69,7 +69,7 @@ bool Peer::read() {
 std::optional<wire::Frame> Peer::next() {
   in_.erase(0, std::exchange(taken_, 0));
   wire::Frame frame;
-  switch (wire::scan_frame(in_, wire::kMostBytes, frame)) {
+  switch (wire::scan_frame(in_, most_frame_, frame)) {
     case wire::Scan::complete:
       taken_ = frame.size;
       return frame;

@@ -45,6 +45,8 @@ class Peer {
   void send_bytes(std::string_view frames) {
     if (open()) channel_.put(frames, out_);
   }
+  /// A larger frame is nonsense.
+  void limit_frames(std::size_t bytes) { most_frame_ = bytes; }
   /// Sends what the kernel takes now; false when the other side is gone.
   bool flush();
   /// Nobody will read it.
@@ -65,6 +67,7 @@ class Peer {
 
   Fd fd_;
   tls::Channel channel_;
+  std::size_t most_frame_ = wire::kMostBytes;
   std::string in_;
   std::size_t taken_ = 0;
   std::string out_;

@@ -127,6 +127,8 @@ class Supervisor {
   void set_window(std::uint32_t rows, std::uint32_t columns);
   [[nodiscard]] bool congested() const;
   [[nodiscard]] bool input_blocked() const;
+  /// How many sattach are connected.
+  [[nodiscard]] std::size_t attached() const;
 
   // supervisor_end.cpp
   void end(const std::string& cause, bool now);
@@ -196,9 +198,10 @@ class Supervisor {
   bool children_left_ = true;
   bool launched_ = false;  // the tasks were started, or will not be
   bool prepared_ = false;
-  bool tried_before_ = false;  // and failed by the node's fault
-  bool node_unfit_ = false;    // it failed so again: nothing was started
-  std::vector<wire::Input> early_input_;
+  bool tried_before_ = false;             // and failed by the node's fault
+  bool node_unfit_ = false;               // it failed so again: nothing was started
+  std::vector<wire::Input> early_input_;  // before the tasks are started
+  std::size_t early_bytes_ = 0;           // of it
   bool killed_ = false;
   bool signalled_to_end_ = false;
   bool stuck_ = false;

@@ -8,6 +8,7 @@
 
 #include "step/spool.h"
 #include "step/supervisor.h"
+#include "wire/refusal.h"
 #include "wire/step_ids.h"
 
 namespace berth::step {
@@ -16,8 +17,12 @@ namespace {
 /// Beyond this the tasks wait for the client, and the client for the tasks.
 constexpr std::size_t kOutputBacklog = 1024 * 1024;
 constexpr std::size_t kInputBacklog = 16 * 1024 * 1024;
-/// A sattach that reads more slowly than the step writes is dropped.
+/// A sattach that reads more slowly than the step writes is dropped. Supervisors are outside of
+/// their job's memory: what all that are attached can make one keep is little.
+constexpr std::size_t kMostAttached = 16;
 constexpr std::size_t kAttachedBacklog = 8 * 1024 * 1024;
+constexpr std::size_t kAllAttachedBacklog = 32 * 1024 * 1024;
+constexpr std::size_t kAttachedFrame = 1024 * 1024;
 constexpr std::size_t kPiece = 64 * 1024;
 /// More than a pipe holds: what a task wrote before it ended. Others may go on writing for ever.
 constexpr std::size_t kMostDrained = 4 * 1024 * 1024;
@@ -32,6 +37,7 @@ bool Supervisor::congested() const {
 }
 
 bool Supervisor::input_blocked() const {
+  if (early_bytes_ > kInputBacklog) return true;
   return std::ranges::any_of(tasks_,
                              [](const Task& task) { return task.in_queue.size() > kInputBacklog; });
 }
@@ -97,6 +103,7 @@ void Supervisor::set_window(std::uint32_t rows, std::uint32_t columns) {
 void Supervisor::take_input(const wire::Input& input) {
   if (!launched_) {
     early_input_.push_back(input);
+    early_bytes_ += sizeof input + input.data().size();
     return;
   }
   for (Task& task : tasks_) {
@@ -164,23 +171,46 @@ void Supervisor::pass_on(Task& task, Stream& stream, std::string bytes, bool end
   output.set_end(end);
   output.set_data(std::move(bytes));
   const std::string frame = wire::framed(output);
+  const std::size_t most = std::min(kAttachedBacklog, kAllAttachedBacklog / (attached() + 1));
   for (auto& client : clients_) {
+    if (client->finished) continue;
     client->peer.send_bytes(frame);
-    if (!client->owner && client->peer.backlog() > kAttachedBacklog) client->peer.close();
+    if (!client->owner && client->peer.backlog() > most) client->peer.close();
   }
 }
 
 void Supervisor::attach(Fd fd, const wire::SuperviseAttach& how) {
   if (!fd) return;
+  if (clients_.size() > 2 * kMostAttached) return;  // those that were refused have not gone yet
+  const bool full = attached() >= kMostAttached;
   clients_.push_back(std::make_unique<Client>(
       Client{.peer = Peer::handed_on(std::move(fd), how), .read_only = how.read_only()}));
+  Client& client = *clients_.back();
+  client.peer.limit_frames(kAttachedFrame);
   wire::LaunchReply reply;
+  if (full) {
+    *reply.mutable_refusal() = wire::to_refusal(
+        fail(Code::limit,
+             fmt::format("{} commands are attached to this step already, which is the most",
+                         kMostAttached),
+             "one of them has to end first")
+            .error());
+    client.peer.send(reply);
+    client.read_only = client.finished = true;
+    return;
+  }
   for (const Task& task : tasks_) {
     reply.add_ranks(task.spec->rank());
     reply.add_pids(static_cast<std::uint32_t>(std::max(task.pid, 0)));
   }
-  clients_.back()->peer.send(reply);
-  read_client(*clients_.back());  // what it said together with its request
+  client.peer.send(reply);
+  read_client(client);  // what it said together with its request
+}
+
+std::size_t Supervisor::attached() const {
+  return static_cast<std::size_t>(std::ranges::count_if(clients_, [](const auto& client) {
+    return !client->owner && !client->finished && client->peer.open();
+  }));
 }
 
 void Supervisor::client_gone(Client& client) {

@@ -116,6 +116,7 @@ void Supervisor::launch() {
     limit_alarm_->set(boot_now() + std::chrono::seconds(spec_.time_limit_seconds()));
   }
   if (spec_.oom_kill_step() && !order_.fence().memory_events().empty()) memory_at_ = Clock::now();
+  early_bytes_ = 0;
   for (const wire::Input& input : std::exchange(early_input_, {})) take_input(input);
 }
 

@@ -465,6 +465,44 @@ TEST_F(SupervisorTest, WhatAnAttachedClientSaysWithItsRequestIsHeard) {
   EXPECT_EQ(out_[0], "up\ntyped\n");
 }
 
+TEST_F(SupervisorTest, SixteenMayBeAttached) {
+  shell("read x");
+  start();
+  const auto answer_to = [&](Peer& peer) {
+    std::optional<wire::LaunchReply> reply;
+    EXPECT_TRUE(eventually([&] {
+      peer.read();
+      while (const auto frame = peer.next()) {
+        if (frame->kind == wire::Kind::LaunchReply) {
+          reply = wire::decode<wire::LaunchReply>(frame->payload);
+        }
+      }
+      return reply.has_value();
+    }));
+    return reply.value_or(wire::LaunchReply());
+  };
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 16; ++i) {
+    peers.push_back(std::make_unique<Peer>(attach({})));
+    EXPECT_FALSE(answer_to(*peers.back()).has_refusal()) << i;
+  }
+  Peer one_more{attach({})};
+  const wire::LaunchReply refused = answer_to(one_more);
+  ASSERT_TRUE(refused.has_refusal());
+  EXPECT_THAT(refused.refusal().lines(0).text(),
+              HasSubstr("16 commands are attached to this step already"));
+  one_more.close();
+  peers.front()->close();
+  // Its place is free as soon as the supervisor has seen that.
+  EXPECT_TRUE(eventually([&] {
+    peers.front() = std::make_unique<Peer>(attach({}));
+    return !answer_to(*peers.front()).has_refusal();
+  }));
+  peers.clear();
+  input("", true);
+  finish();
+}
+
 TEST_F(SupervisorTest, OwnTimeLimit) {
   spec_.set_time_limit_seconds(1);
   shell("exec sleep 1000");

@@ -49,7 +49,9 @@ class Standing:
         if self.hello:
             peer.send("Hello", protocol=1, program="probe", **self.hello)
         if self.registered:
-            name, _ = peer.ask("RegisterNodes")
+            # The agent of h1 serves that node: this one waits for it to end, as an agent of nothing.
+            nodes = [make("NodeReport", name="h1")] if self.certificate else []
+            name, _ = peer.ask("RegisterNodes", nodes=nodes, address=make("NodeAddress", host="h0", port=1))
             assert name == "Registered"
         return peer
 
@@ -82,8 +84,10 @@ class Standing:
                     return False, said
                 if answer[0] == expected:
                     return True, said
-        # A node that vouches for nobody is told so, and a secret that is not known: these were looked at.
-        looked_at = any("who says" in refusal(s) or "has no job" in refusal(s) or s[0] == "NodeJoined" for s in said)
+        # A node that vouches for nobody is told so, and a secret that is not known, and an agent of no node goes: these were
+        # looked at.
+        looked_at = any("who says" in refusal(s) or "has no job" in refusal(s) or s[0] in ("NodeJoined", "Registered")
+                        for s in said)
         return looked_at, said
 
 
