@@ -73,7 +73,7 @@ TEST(FieldLimits, EveryFieldOfWhatUsersAndNodesSendHasARow) {
   }
   std::set<std::string> wanted = sent_by_somebody();
   EXPECT_GT(wanted.size(), 40U);
-  const std::set<std::string> seen_scalars = {"uint32", "uint64", "int32", "int64",
+  const std::set<std::string> seen_scalars = {"uint32", "uint64", "int32",  "int64",
                                               "bool",   "double", "sint32", "sint64"};
   std::set<std::string> done;
   while (!wanted.empty()) {
