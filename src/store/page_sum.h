@@ -29,7 +29,10 @@ inline std::uint64_t sum_of(const void* bytes, std::size_t size, std::uint64_t p
     mix(lanes[1], at + done + 8);
   }
   if (done < size) mix(lanes[0], at + done);
-  // Both lanes go in whole: the first by a step that can be undone, so no change of it is lost.
+  // Both lanes go in whole, by steps that can be undone, so no change of one is lost; the second by
+  // a step of its own, since the highest bits of their last words would undo each other.
+  lanes[1] *= 0xc4ceb9fe1a85ec53;
+  lanes[1] ^= lanes[1] >> 29;
   std::uint64_t sum = (lanes[0] ^ lanes[1]) * 0xff51afd7ed558ccd;
   sum ^= sum >> 32;
   return sum == 0 ? 1 : sum;  // 0 = not known
