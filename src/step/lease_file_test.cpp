@@ -38,7 +38,9 @@ TEST(LookAtLease, EndsHalfAMarginLateAndLooksTwiceALease) {
     const auto from = row.from ? std::optional<BootTime>(seconds(*row.from)) : std::nullopt;
     const auto next = look_at_lease(from, seconds(row.began), lease, seconds(row.now));
     EXPECT_EQ(next.has_value(), row.next.has_value()) << row.now;
-    if (next && row.next) EXPECT_EQ(*next, BootTime(seconds(*row.next))) << row.now;
+    if (next && row.next) {
+      EXPECT_EQ(*next, BootTime(seconds(*row.next))) << row.now;
+    }
   }
 }
 

@@ -50,7 +50,9 @@ TEST_P(NewFileTest, IsThereWhenItIsFinished) {
   auto file = open(path_, false);
   ASSERT_TRUE(file) << file.error().what();
   ASSERT_TRUE(write_all(file->fd(), "all of it"));
-  if (nameless()) EXPECT_EQ(files(), 0U);
+  if (nameless()) {
+    EXPECT_EQ(files(), 0U);
+  }
   ASSERT_TRUE(file->finish());
   EXPECT_EQ(read_file(path_), "all of it");
   EXPECT_EQ(files(), 1U);
@@ -75,7 +77,9 @@ TEST_P(NewFileTest, AnotherFileIsReplacedOnlyWhenThatIsAskedFor) {
     auto file = open(path_, true);
     ASSERT_TRUE(file);
     ASSERT_TRUE(write_all(file->fd(), "new"));
-    if (nameless()) EXPECT_EQ(read_file(path_), "the old one, which is longer");
+    if (nameless()) {
+      EXPECT_EQ(read_file(path_), "the old one, which is longer");
+    }
     ASSERT_TRUE(file->finish());
   }
   EXPECT_EQ(read_file(path_), "new");
