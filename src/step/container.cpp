@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,8 +18,10 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <string_view>
 
 #include "cgroup/kernel.h"
+#include "step/oom_score.h"
 #include "step/spool.h"
 
 namespace berth::step {
@@ -219,10 +222,40 @@ pid_t Container::start_in(const std::string& cgroup, int folder,
   });
 }
 
+namespace {
+
+/// The kernel says that a child has left this memory a moment before it has.
+bool runs_own_program(pid_t pid) {
+  if (pid <= 0) return true;
+  char own[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", own, sizeof own);
+  const std::string link = fmt::format("/proc/{}/exe", pid);
+  constexpr int kLooks = 10'000;
+  for (int i = 0; i < kLooks; ++i) {
+    char its[PATH_MAX];
+    const ssize_t got = ::readlink(link.c_str(), its, sizeof its);
+    if (got < 0 ||
+        std::string_view(its, static_cast<std::size_t>(got)) !=
+            std::string_view(own, static_cast<std::size_t>(std::max<ssize_t>(size, 0)))) {
+      return true;
+    }
+    ::usleep(100);
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void()>>& children) {
   if (!stack_ && low_) stack_ = BorrowedStack::make();
-  std::vector<pid_t> pids =
-      stack_ ? stack_->start_all(folder_.get(), children) : std::vector<pid_t>(children.size(), 0);
+  std::vector<pid_t> pids(children.size(), 0);
+  if (stack_) {
+    // The kernel gives processes that share their memory one score: what a child says of itself
+    // would stay with this one, and what this one says afterwards would go to the child.
+    StartsUnspared together;
+    pids = stack_->start_all(folder_.get(), children);
+    if (together.needed() && !std::ranges::all_of(pids, runs_own_program)) together.stay();
+  }
   for (std::size_t i = 0; i < pids.size(); ++i) {
     if (pids[i] == 0) pids[i] = start(children[i]);
   }

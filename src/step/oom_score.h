@@ -20,6 +20,10 @@ class StartsUnspared {
  public:
   StartsUnspared();
   ~StartsUnspared();
+  /// This process was spared.
+  [[nodiscard]] bool needed() const { return before_ < 0; }
+  /// It is not spared any more, also when this has ended.
+  void stay() { before_ = 0; }
   StartsUnspared(const StartsUnspared&) = delete;
   StartsUnspared& operator=(const StartsUnspared&) = delete;
 
