@@ -33,7 +33,8 @@ using Time = std::int64_t;
 /// So long a job without a time limit is taken to run.
 inline constexpr Time kYear = 365L * 24 * 3600;
 
-/// Who calls, as it was proven on his connection. `privileged`: root, SlurmUser, or the controller's own uid.
+/// Who calls, as it was proven on his connection. `privileged`: root, SlurmUser, or the
+/// controller's own uid.
 struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
