@@ -176,14 +176,12 @@ Service::~Service() {
 Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashPoints& crash,
                                                ServiceOptions options) {
   if (auto made = make_state_directory(options.state); !made) return pass(std::move(made.error()));
-  // Where there are other machines, an old copy or an empty disk in the store's place is serious,
-  // and the run directory is on another disk.
-  auto store = store::Store::open(
-      options.state,
-      {.beside =
-           has_other_machines(options.setup, options.emulate, options.host) ? options.run : ""});
+  const bool other_machines = has_other_machines(options.setup, options.emulate, options.host);
+  // Where there are some, an old copy or an empty disk in the store's place is serious, and the run
+  // directory is on another disk.
+  auto store = store::Store::open(options.state, {.beside = other_machines ? options.run : ""});
   if (!store) return pass(std::move(store.error()));
-  if (has_other_machines(options.setup, options.emulate, options.host)) {
+  if (other_machines) {
     if (auto good = check_authority(options, *store); !good) return pass(std::move(good.error()));
   }
   // Only now, so that a refused start leaves no keys that a backup would have to replace.
@@ -198,7 +196,6 @@ Result<std::unique_ptr<Service>> Service::open(net::Loop& loop, Log& log, CrashP
 
   std::unique_ptr<Service> service(new Service(loop, log, options.time));
   Service& s = *service;
-  const bool other_machines = has_other_machines(options.setup, options.emulate, options.host);
   const auto port = static_cast<std::uint16_t>(options.setup.keys().controller_port);
   const std::vector<std::string> addresses =
       other_machines ? own_addresses(options.setup.keys()) : std::vector<std::string>();

@@ -6,8 +6,8 @@
 #include <array>
 #include <map>
 
+#include "base/random.h"
 #include "simulate/fields.h"
-#include "simulate/random.h"
 #include "text/number.h"
 #include "text/words.h"
 

@@ -18,6 +18,8 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "cgroup/kernel.h"
@@ -71,6 +73,28 @@ pid_t clone_into(int cgroup) {
   args.exit_signal = SIGCHLD;
   args.cgroup = static_cast<std::uint64_t>(cgroup);
   return static_cast<pid_t>(::syscall(SYS_clone3, &args, sizeof args));
+}
+
+/// The program of a process; "" when there is none (any more).
+std::string program_of(const std::string& process) {
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink(fmt::format("/proc/{}/exe", process).c_str(), path, sizeof path);
+  return {path, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+/// Waits until each has a program, and so memory, of its own or is gone: the kernel says that a
+/// child has left this memory a moment before it has. False when one takes too long.
+bool have_left(std::span<const pid_t> children) {
+  constexpr int kLooks = 10'000;
+  const std::string own = program_of("self");
+  int looks = 0;
+  for (const pid_t pid : children) {
+    while (pid > 0 && program_of(std::to_string(pid)) == own) {
+      if (++looks > kLooks) return false;
+      ::usleep(100);
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -222,30 +246,6 @@ pid_t Container::start_in(const std::string& cgroup, int folder,
   });
 }
 
-namespace {
-
-/// The kernel says that a child has left this memory a moment before it has.
-bool runs_own_program(pid_t pid) {
-  if (pid <= 0) return true;
-  char own[PATH_MAX];
-  const ssize_t size = ::readlink("/proc/self/exe", own, sizeof own);
-  const std::string link = fmt::format("/proc/{}/exe", pid);
-  constexpr int kLooks = 10'000;
-  for (int i = 0; i < kLooks; ++i) {
-    char its[PATH_MAX];
-    const ssize_t got = ::readlink(link.c_str(), its, sizeof its);
-    if (got < 0 ||
-        std::string_view(its, static_cast<std::size_t>(got)) !=
-            std::string_view(own, static_cast<std::size_t>(std::max<ssize_t>(size, 0)))) {
-      return true;
-    }
-    ::usleep(100);
-  }
-  return false;
-}
-
-}  // namespace
-
 std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void()>>& children) {
   if (!stack_ && low_) stack_ = BorrowedStack::make();
   std::vector<pid_t> pids(children.size(), 0);
@@ -254,7 +254,7 @@ std::vector<pid_t> Container::start_sharing(const std::vector<std::function<void
     // would stay with this one, and what this one says afterwards would go to the child.
     StartsUnspared together;
     pids = stack_->start_all(folder_.get(), children);
-    if (together.needed() && !std::ranges::all_of(pids, runs_own_program)) together.stay();
+    if (together.needed() && !have_left(pids)) together.stay();
   }
   for (std::size_t i = 0; i < pids.size(); ++i) {
     if (pids[i] == 0) pids[i] = start(children[i]);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace berth::simulate {
+namespace berth {
 
 /// splitmix64.
 class Random {
@@ -23,4 +23,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace berth::simulate
+}  // namespace berth
